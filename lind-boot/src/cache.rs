@@ -68,7 +68,7 @@ pub struct Warm {
 /// Runs a command on the cache.
 ///
 /// # Errors
-/// When there is no cache, or a file cannot be read or removed.
+/// When the cache cannot be used, or a file cannot be read or removed.
 pub fn run(command: &Command) -> Result<(), Failure> {
     let store = CodeStore::open()?;
     let path = store.cache_path().map(Path::to_owned).unwrap_or_default();
@@ -164,7 +164,8 @@ fn goes(entry: &Entry, clean: &Clean, now: i64) -> bool {
 /// Compiles programs in advance, several at once.
 ///
 /// # Errors
-/// When there is no cache, or a program could not be compiled; each failure has been printed.
+/// When the cache cannot be used, or a program could not be compiled; each failure has been
+/// printed.
 pub fn warm(options: &Warm) -> Result<(), Failure> {
     let store = CodeStore::open()?;
     if store.cache.is_none() {

@@ -1,4 +1,4 @@
-//! From what was typed to what is done: the root, the environment, the names.
+//! Resolves options: the root, the environment, the words of the command line.
 
 use std::ffi::{CString, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -21,10 +21,10 @@ pub fn policies() -> Result<PathBuf> {
         .join("lind/policies"))
 }
 
-/// The option of grates by which they say what they would do.
+/// The option that makes a grate describe what it would do.
 const EXPLAIN: &str = "--explain";
 
-/// A run, with everything found.
+/// A run with its root, environment and words resolved.
 pub struct Config {
     /// The root directory, canonical.
     pub root: PathBuf,
@@ -37,10 +37,11 @@ pub struct Config {
 }
 
 impl Config {
-    /// Resolves options. `stack` is the root and what stands before the program, if that has been found out already.
+    /// Resolves options. `stack` has the root and the words before the program, if they are known
+    /// already.
     ///
     /// # Errors
-    /// A root that is not there, a name with a NUL byte.
+    /// A root that does not exist, a word with a NUL byte.
     pub fn new(options: &Run, stack: Option<(PathBuf, Vec<String>)>) -> Result<Config> {
         match options.program.first() {
             None => bail!("no program given (try --help)"),
@@ -68,10 +69,10 @@ impl Config {
     }
 }
 
-/// The root that is named, or else found, canonical.
+/// The root that is named, or else the default one, as a canonical path.
 ///
 /// # Errors
-/// When there is none.
+/// When there is no such directory.
 pub fn root(named: Option<&PathBuf>) -> Result<PathBuf> {
     let named = named.cloned().or_else(|| std::env::var_os("LIND_ROOT").map(PathBuf::from));
     let root = match named {
@@ -82,10 +83,10 @@ pub fn root(named: Option<&PathBuf>) -> Result<PathBuf> {
     if found.is_dir() { Ok(found) } else { bail!("root directory {}: not a directory", root.display()) }
 }
 
-/// The guest's environment is what was named, and nothing else.
+/// The guest's environment: the variables that were named, and no others.
 ///
 /// # Errors
-/// What is no variable.
+/// A word that does not name a variable.
 pub fn environment(named: &[OsString]) -> Result<Vec<CString>> {
     let mut envp: Vec<CString> = Vec::new();
     for entry in named {
@@ -97,7 +98,7 @@ pub fn environment(named: &[OsString]) -> Result<Vec<CString>> {
         let full = if bytes.contains(&b'=') {
             bytes.to_vec()
         } else {
-            // As docker has it: without a value ours is passed on, and nothing if we have none.
+            // A name alone passes our value on, as in docker; it is skipped if we have none.
             let Some(value) = std::env::var_os(OsString::from_vec(name.to_vec())) else { continue };
             [name, b"=", value.as_bytes()].concat()
         };
@@ -111,10 +112,11 @@ fn c_string(text: &OsString) -> Result<CString> {
     CString::new(text.as_bytes()).with_context(|| text.to_string_lossy().into_owned())
 }
 
-/// Refuses a root, or a directory mounted in it, that holds what guests must not see: the key and the cache of compiled code.
+/// Refuses a root, or a directory mounted in it, that contains the key or the cache of compiled
+/// code: a guest must not see them.
 ///
 /// # Errors
-/// Names the directory.
+/// An error that names the directory.
 pub fn check_private(root: &Path, private: &[PathBuf]) -> Result<()> {
     let Some(place) = held(root, private) else { return Ok(()) };
     bail!(
@@ -125,10 +127,11 @@ pub fn check_private(root: &Path, private: &[PathBuf]) -> Result<()> {
     );
 }
 
-/// The same for grates that a guest could write.
+/// Refuses a root, or a directory mounted in it, that contains the grates: a guest could change
+/// them.
 ///
 /// # Errors
-/// Names the directory.
+/// An error that names the directory.
 pub fn check_grates(root: &Path, folders: &[PathBuf]) -> Result<()> {
     let Some(place) = held(root, folders) else { return Ok(()) };
     bail!(

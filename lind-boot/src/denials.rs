@@ -1,5 +1,6 @@
-//! What was refused: a line on standard error that names the program and says what to do, a JSON object for `--denials`, and
-//! counts for `--result`. What the lines and objects say is in `text.rs`, and how to allow it in `hint.rs`.
+//! Denied calls: for each a line on standard error that names the program and says what to do, a
+//! JSON object for `--denials`, and counts for `--result`. `text.rs` makes the lines and objects,
+//! and `hint.rs` the advice in them.
 
 mod hint;
 mod text;
@@ -18,31 +19,31 @@ use lind_kernel::lock::{Locked, unpoisoned};
 use lind_kernel::{Kernel, stdio};
 use text::{is_limit, key, line, object};
 
-/// How many different lines are printed: programs may be refused something in a loop, or make up names.
+/// The most lines that are printed: programs may make denied calls in a loop, or make up names.
 const LINES: usize = 100;
 
-/// How much is written of objects, in bytes: a program may be refused something without end.
+/// The most bytes of objects that are written: programs may make denied calls without end.
 const OBJECTS: usize = 16 << 20;
 
-/// The last object, where there was no more room.
+/// The last object of a file that has no room for more.
 const NO_ROOM: &str =
     "{\"more\":\"more calls were denied; they are not written, because the file has reached 16 MiB\"}\n";
 
-/// What was refused so far.
+/// The calls that were denied so far, and where they are reported.
 #[derive(Default)]
 pub struct Denials {
     count: AtomicU64,
     file: Option<Mutex<Objects>>,
     said: Mutex<HashSet<String>>,
-    /// The limit that has ended programs.
+    /// The limit for which programs were killed.
     ended_by: Mutex<Option<String>>,
-    /// Standard error of those who started cages, where it is not ours.
+    /// Standard error of the clients that started cages, if it is not ours.
     places: Mutex<Places>,
-    /// One of them has come to be known.
+    /// Signalled when the cage of a command becomes known.
     known: Condvar,
 }
 
-/// Where objects are written, and how much room is left.
+/// The file for objects, and the room that is left in it.
 struct Objects {
     file: File,
     room: usize,
@@ -56,7 +57,7 @@ impl Objects {
         let object = object(denial);
         let fits = object.len() <= self.room;
         self.room = if fits { self.room - object.len() } else { 0 };
-        // A file that cannot be written is no reason to stop the command.
+        // An error of the file does not stop the command.
         let _ = self.file.write_all(if fits { object.as_bytes() } else { NO_ROOM.as_bytes() });
     }
 }
@@ -64,46 +65,48 @@ impl Objects {
 #[derive(Default)]
 struct Places {
     all: Vec<(CageId, Arc<OwnedFd>)>,
-    /// How many cages run, or are about to, of which it is not known yet which they are.
+    /// The number of cages that run, or are about to, whose ids are not known yet.
     expected: u32,
-    /// Where those hear of what is theirs, by their command's number.
+    /// Standard error of commands that are being started, by the command's number.
     starting: Vec<(u32, Arc<OwnedFd>)>,
 }
 
-/// How long a denial waits for its place to be known.
-const PATIENCE: Duration = Duration::from_millis(500);
+/// The longest time that a denial waits for its cage to become known.
+const PLACE_WAIT: Duration = Duration::from_millis(500);
 
 impl Denials {
-    /// With a file for objects.
+    /// No denials yet; `file` gets an object for each.
     pub fn new(file: Option<File>) -> Arc<Denials> {
         let objects = file.map(|file| Mutex::new(Objects { file, room: OBJECTS }));
         Arc::new(Denials { file: objects, ..Denials::default() })
     }
 
-    /// Listens from now on.
+    /// Reports the denials of `kernel` from now on.
     pub fn listen(self: &Arc<Self>, kernel: &Kernel) {
         let denials = Arc::clone(self);
         kernel.listen_to_denials(Box::new(move |kernel, denial| denials.hear(kernel, denial)));
     }
 
-    /// How many there were.
+    /// The number of denials.
     pub fn count(&self) -> u64 {
         self.count.load(Ordering::Relaxed)
     }
 
-    /// The limit that has ended programs, if one has.
+    /// The limit for which programs were killed, if there was one.
     pub fn ended_by(&self) -> Option<String> {
         self.ended_by.locked().clone()
     }
 
-    /// The cage of a command is about to be started: [`Denials::started`] says which, or that there is none.
+    /// Notes that the cage of a command is about to start. [`Denials::started`] must follow, with
+    /// the cage or without one.
     pub fn expect(&self, command: u32, place: Option<Arc<OwnedFd>>) {
         let mut places = self.places.locked();
         places.expected += 1;
         places.starting.extend(place.map(|place| (command, place)));
     }
 
-    /// Says why nothing happens: to the commands that are being started, or else to the one that there is.
+    /// Prints why nothing happens, to the commands that are being started, or else to the only one
+    /// that runs.
     pub fn explain_wait(&self, line: &str) {
         let at: Vec<_> = {
             let places = self.places.locked();
@@ -114,7 +117,7 @@ impl Denials {
         at.iter().for_each(|place| stdio::say_line_at(place, line));
     }
 
-    /// What is refused to this cage and to those that come from it is said there.
+    /// Reports the denials of this cage and its descendants to `place` from now on.
     pub fn started(&self, command: u32, place: Option<(CageId, Arc<OwnedFd>)>) {
         let mut places = self.places.locked();
         places.starting.retain(|(other, _)| *other != command);
@@ -123,7 +126,7 @@ impl Denials {
         self.known.notify_all();
     }
 
-    /// It has ended.
+    /// Forgets a cage that has ended.
     pub fn forget(&self, cage: CageId) {
         self.places.locked().all.retain(|(other, _)| *other != cage);
     }
@@ -158,7 +161,7 @@ impl Denials {
         let since = Instant::now();
         loop {
             let found = places.all.iter().find(|(cage, _)| is_of(*cage)).cloned();
-            let left = PATIENCE.saturating_sub(since.elapsed());
+            let left = PLACE_WAIT.saturating_sub(since.elapsed());
             if found.is_some() || places.expected == 0 || left.is_zero() {
                 return found;
             }

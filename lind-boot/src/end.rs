@@ -1,4 +1,5 @@
-//! How a run ends: as its program does, after a time, or when it was asked to and does not; and who is told.
+//! The end of a run: because its program has ended, its time is over, or it did not end when asked
+//! to; and the records that are written then.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -17,27 +18,28 @@ use crate::denials::Denials;
 use crate::sandbox::{Learner, Peaks};
 use lind_kernel::lock::Locked;
 
-/// The exit status of a run that its time has ended, as timeout(1) has it.
+/// The exit status of a run whose time is over, as in timeout(1).
 const TIMED_OUT: u8 = 124;
 
-/// What a run is asked to end by, and ends as.
+/// The signal that asks a run to end, and the exit status of such a run.
 const TERM: u8 = 15;
 const TERMINATED: u8 = 128 + TERM;
 
-/// How long grates have, once their programs are killed, to save what they keep.
+/// How long grates may take to save their state once their programs are killed.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// A program may be about to start another.
+/// The pause before programs are killed again: one may have been about to start another.
 const AGAIN: Duration = Duration::from_millis(5);
 
-/// The watch's stack, in bytes: it sleeps, and writes a line.
+/// The stack of the watching thread, in bytes: it sleeps, and prints a line.
 const STACK: usize = 256 << 10;
 
-/// How long compiling may take that is not a command's time: a program may write others for ever, and begin with them.
+/// The longest compiling time that does not count as a command's time: a program may write other
+/// programs without end, and begin with compiling them.
 const COMPILING: Duration = Duration::from_secs(600);
 
-/// The time of a command: compiling what it begins with is none of that. What is compiled once does not end the first run of a program, with
-/// nothing kept for the next one.
+/// The time of a command, without the compiling at its start. The time of a first run could
+/// otherwise be over before the program is compiled, with no code kept for the next run.
 #[derive(Clone, Copy)]
 pub struct Clock {
     began: Instant,
@@ -45,35 +47,35 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// From now on.
+    /// A clock that starts now.
     pub fn start() -> Clock {
         Clock { began: Instant::now(), compiled: progress::spent() }
     }
 
-    /// How long modules were compiled, as far as that does not count.
+    /// The time spent compiling, as far as it does not count.
     pub fn compiled(&self) -> Duration {
         progress::spent().saturating_sub(self.compiled).min(COMPILING)
     }
 
-    /// What is left of so much time; None when it is over.
+    /// The rest of `timeout`. None when it is over.
     pub fn left(&self, timeout: Duration) -> Option<Duration> {
         let used = self.began.elapsed().saturating_sub(self.compiled());
         timeout.checked_sub(used).filter(|left| !left.is_zero())
     }
 
-    /// All of it.
+    /// All time since the start, with compiling.
     pub fn elapsed(&self) -> Duration {
         self.began.elapsed()
     }
 }
 
-/// When a run ends, and where what came of it is written.
+/// The end of a run: its time limit, and the files that are written at the end.
 #[derive(Clone, Default)]
 pub struct End {
     timeout: Option<Duration>,
-    /// The exit status of a run that was ended; 0 before.
+    /// The exit status of a run that was ended; 0 before that.
     over: Arc<AtomicU8>,
-    /// Whether a program that handles SIGTERM has only so much time.
+    /// Whether a program that handles SIGTERM is killed if it has not ended after a while.
     is_strict: bool,
     record: Option<Arc<Record>>,
     learner: Option<Arc<Learner>>,
@@ -81,7 +83,7 @@ pub struct End {
 }
 
 struct Record {
-    /// Emptied by the first who writes.
+    /// The file; taken by the first thread that writes.
     file: Mutex<Option<File>>,
     began: Instant,
     denials: Arc<Denials>,
@@ -90,7 +92,7 @@ struct Record {
 }
 
 impl End {
-    /// Of a run that begins now.
+    /// The end of a run that begins now.
     pub fn new(
         timeout: Option<Duration>,
         result: Option<File>,
@@ -99,7 +101,7 @@ impl End {
     ) -> End {
         let kernel = Arc::<OnceLock<_>>::default();
         let record = |file: File| {
-            // Who writes into it at the end may be a thread with a table of its own.
+            // The thread that writes at the end may have a descriptor table of its own.
             lind_kernel::fd::keep_also(file.as_fd());
             Arc::new(Record {
                 file: Mutex::new(Some(file)),
@@ -119,10 +121,10 @@ impl End {
         }
     }
 
-    /// Starts the watch, behind the walls and before the first program runs.
+    /// Starts the thread that watches the time, behind the walls and before the first program runs.
     ///
     /// # Errors
-    /// When there is no room for a thread.
+    /// When the thread cannot be started.
     pub fn watch(&self, kernel: &Arc<Kernel>) -> Result<()> {
         let _ = self.kernel.set(Arc::clone(kernel));
         let Some(timeout) = self.timeout else { return Ok(()) };
@@ -136,7 +138,7 @@ impl End {
     }
 
     fn wait(&self, timeout: Duration, kernel: &Kernel) {
-        // It has no part in the table of the cages' descriptors, which calls of theirs would pay for.
+        // This thread leaves the cages' descriptor table: their calls would pay for sharing it.
         lind_kernel::fd::keep_none();
         let clock = Clock::start();
         while let Some(left) = clock.left(timeout) {
@@ -152,23 +154,24 @@ impl End {
         self.end_all(kernel, TIMED_OUT)
     }
 
-    /// Whether a program that handles, blocks or ignores SIGTERM has only so much time.
+    /// Whether a program that handles, blocks or ignores SIGTERM is killed if it has not ended
+    /// after a while.
     pub fn is_strict(&self) -> bool {
         self.is_strict
     }
 
-    /// It was asked to end, and has not.
+    /// Ends a run that was asked to end, and has not.
     pub fn overdue(&self, kernel: &Kernel) -> ! {
         self.end_all(kernel, TERMINATED)
     }
 
-    /// Kills the programs, and has the grates before them end.
+    /// Kills the programs, lets the grates before them end, and exits.
     fn end_all(&self, kernel: &Kernel, status: u8) -> ! {
-        // The first who ends it says why.
+        // The first thread that ends the run decides its status.
         let first = self.over.compare_exchange(0, status, Ordering::SeqCst, Ordering::SeqCst);
         let status = first.map_or_else(|other| other, |_| status);
         let over = Instant::now() + GRACE;
-        // With the last of its line the run ends by itself.
+        // When the last grate has ended, the run ends without this thread.
         while Instant::now() < over && signal::has_program(kernel) {
             signal::end_programs(kernel);
             std::thread::sleep(AGAIN);
@@ -176,7 +179,7 @@ impl End {
         self.leave(status)
     }
 
-    /// The run has ended. Does not return if it was ended.
+    /// Records that the run has ended. Does not return if it was ended by this.
     pub fn ended(&self, status: Status) {
         match self.over.load(Ordering::SeqCst) {
             0 => self.write(Some(status)),
@@ -204,7 +207,7 @@ impl End {
 }
 
 impl Record {
-    /// `status`: none, if the time was over.
+    /// Writes the record. `status` is None if the time was over.
     fn write(&self, status: Option<Status>) {
         let Some(mut file) = self.file.locked().take() else { return };
         let (code, signal) = match status.map(|status| self.of_command(status)) {
@@ -230,7 +233,8 @@ impl Record {
         }
     }
 
-    /// A grate ends as a shell does whose command was ended by a signal; the record names the signal.
+    /// The status of the command: a grate exits as a shell does when a signal killed its command,
+    /// and the record names the signal.
     fn of_command(&self, status: Status) -> Status {
         let command = self.kernel.get().and_then(|kernel| kernel.command_end());
         command.filter(|command| command.shell_code() == status.shell_code()).unwrap_or(status)

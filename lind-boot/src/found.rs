@@ -1,4 +1,5 @@
-//! Programs that somebody names to have them looked at: found as a line finds them, and what makes a file one.
+//! Finds the programs that a user names to have them inspected or compiled, and tells whether a
+//! file is one.
 
 use std::path::{Path, PathBuf};
 
@@ -7,10 +8,10 @@ use anyhow::{Result, bail};
 use crate::config;
 use crate::outside::Folders;
 
-/// The file of that name, or the grate, or the program of the root.
+/// The file of this name, or else the grate, or the program of the root.
 ///
 /// # Errors
-/// When there is none; says where it was looked for.
+/// An error that says where it was looked for.
 pub fn program(name: &Path, root: Option<&PathBuf>) -> Result<PathBuf> {
     if name.exists() {
         return Ok(name.to_owned());
@@ -26,13 +27,13 @@ fn of_root(name: &Path, root: Option<&PathBuf>) -> Result<PathBuf> {
     let mut files =
         [root.clone(), root.join("bin")].into_iter().flat_map(|folder| names.each_ref().map(|name| folder.join(name)));
     match files.find(|path| path.is_file()) {
-        // A link of the root may name a path of the root, which is none here.
+        // A link in the root may lead to a path of the guest, which is another path here.
         Some(path) if path.canonicalize().is_ok_and(|path| path.starts_with(&root)) => Ok(path),
         _ => bail!("{}: neither a file nor a grate nor a program of {}", name.display(), root.display()),
     }
 }
 
-/// Whether a file begins as a module does.
+/// Whether a file begins like a module.
 pub fn is_module(path: &Path) -> bool {
     use std::io::Read as _;
     let mut start = [0; 4];
@@ -40,7 +41,7 @@ pub fn is_module(path: &Path) -> bool {
     read.is_ok() && start == *b"\0asm"
 }
 
-/// Whether a file is a module, or compiled from one: an ELF file that the host calls by another name is not.
+/// Whether a file is a module or compiled from one. An ELF file of another kind is not.
 pub fn is_program(path: &Path) -> bool {
     is_module(path) || path.extension().is_some_and(|suffix| suffix == "cwasm") && path.is_file()
 }

@@ -1,4 +1,4 @@
-//! `lind-boot inspect`: what a file is, for people and programs.
+//! `lind-boot inspect`: describes a file, for people and programs.
 
 use lind_abi::NR_ANY;
 use lind_engine::code::manifest::{Role, call_name};
@@ -10,7 +10,7 @@ use crate::cli::Inspect;
 use crate::found;
 use crate::run::{self, Failure};
 
-/// Prints what each file is.
+/// Prints the description of each file.
 pub fn print(options: &Inspect) -> std::result::Result<(), Failure> {
     let engine = Engine::new(CodeStore::open()?, false)?;
     let mut found = Vec::new();

@@ -1,19 +1,20 @@
-//! Where what belongs to lind-boot is: in the installation or the checkout that holds this program.
+//! The files that belong to lind-boot, in the installation or the checkout that holds this program.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// This program.
+/// The file of this program.
 pub fn program() -> Option<PathBuf> {
-    // Read once: in a chroot, /proc names it by another path as soon as this process has a mount namespace of its own.
+    // Read once: in a chroot, /proc shows another path as soon as this process has a mount
+    // namespace of its own.
     static PROGRAM: OnceLock<Option<PathBuf>> = OnceLock::new();
-    // Where no /proc says it, how it was started does.
+    // Without /proc the path is found as the shell found it.
     PROGRAM.get_or_init(|| std::env::current_exe().ok().or_else(|| started_as(&std::env::args_os().next()?))).clone()
 }
 
-/// The program that a shell starts by this name.
+/// The file of the program that a shell starts by this name.
 fn started_as(name: &OsStr) -> Option<PathBuf> {
     if name.as_bytes().contains(&b'/') {
         return Path::new(name).canonicalize().ok();
@@ -28,7 +29,7 @@ pub fn grates() -> Option<PathBuf> {
     beside(["lib/lind/grates", "build/grates"])
 }
 
-/// The directory with the tools, which is the root of programs unless another is named.
+/// The directory with the tools: the default root of programs.
 pub fn image() -> Option<PathBuf> {
     beside(["lib/lind/image", "lindfs"])
 }
@@ -38,7 +39,8 @@ pub fn sysroot() -> Option<PathBuf> {
     beside(["lib/lind/sysroot", "build/sysroot"])
 }
 
-/// The first such directory from where this program is upwards: of an installation, or of the checkout.
+/// The first such directory beside this program or above it: of an installation, or of the
+/// checkout.
 fn beside(names: [&str; 2]) -> Option<PathBuf> {
     let program = program()?;
     let mut above = program.ancestors().skip(1);

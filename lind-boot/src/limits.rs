@@ -1,24 +1,26 @@
-//! What the starter's limits leave for the cages of a line, said before the first of them finds out.
+//! Checks that the starter's limits are enough for the cages of a line, before the first cage
+//! fails.
 
 use anyhow::{Result, ensure};
 use lind_kernel::mem::GuestMemory;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// What a cage takes of addresses, and the runner by itself, in bytes.
+/// The addresses of a cage, and of the runner alone, in bytes.
 const CAGE: u64 = GuestMemory::SPACE + 2 * GuestMemory::GUARD;
 const RUNNER: u64 = 128 << 20;
 
-/// What a line takes of open files at least, measured with `busybox true`: 26 without a grate, and 6 more for each.
+/// The open files of a line at least, measured with `busybox true`: 26 without a grate, and 6 more
+/// for each.
 const FILES: u64 = 26;
 const FILES_OF_GRATE: u64 = 5;
 
-/// Guests have limits of their own; all of them share ours.
+/// Raises the limit of open files: guests have limits of their own, and all of them share ours.
 pub fn raise_files() {
     let limit = getrlimit(Resource::Nofile);
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
 }
 
-/// Says what to do where there were too few open files for something.
+/// Adds advice to an error about too many open files.
 pub fn explain(error: anyhow::Error) -> anyhow::Error {
     let short = |cause: &(dyn std::error::Error + 'static)| cause.downcast_ref() == Some(&rustix::io::Errno::MFILE);
     if !error.chain().any(short) {
@@ -28,10 +30,11 @@ pub fn explain(error: anyhow::Error) -> anyhow::Error {
     error.context(format!("too many open files: the limit is {most}; raise it with `ulimit -n 1024` or more"))
 }
 
-/// Whether so many grates and a program can be started at all. A program may need more than that for itself.
+/// Checks that this number of grates and a program can be started. A program may need more than
+/// that for itself.
 ///
 /// # Errors
-/// Which limit is too low, and how to raise it.
+/// An error that names the limit, and says how to raise it.
 pub fn suffice(grates: usize) -> Result<()> {
     let (addresses, files) = (getrlimit(Resource::As).current, getrlimit(Resource::Nofile).maximum);
     enough(u64::try_from(grates)?, addresses, files)

@@ -1,7 +1,8 @@
 //! Runs a program in a cage, behind any number of grates.
 //!
-//! `main` is C's: Rust's own start reads /proc/self/maps to find a guard page for the main thread's stack, which
-//! guests do not run on. Leaving that out took 1.5 % off the time to start a small program (1536 to 1512 us, a busy machine).
+//! `main` is C's: Rust's own start reads /proc/self/maps to find a guard page for the main thread's
+//! stack, which guests do not run on. Leaving that out took 1.5 % off the time to start a small
+//! program (1536 to 1512 us, a busy machine).
 #![cfg_attr(not(test), no_main)]
 
 mod audit;
@@ -40,11 +41,11 @@ use sandbox::Mounts;
 #[global_allocator]
 static ALLOCATOR: reserve::Reserve = reserve::Reserve;
 
-/// Our own failure, as docker and env have it.
+/// The exit status of our own failures, as in docker and env.
 const FAILED: u8 = 125;
 
-// SAFETY: this is the program's one `main`, with C's signature. The arguments are read through std, which keeps its own
-// copy from before `main`.
+// SAFETY: this is the program's one `main`, with C's signature. The arguments are read through std,
+// which keeps its own copy from before `main`.
 #[cfg(not(test))]
 #[allow(unsafe_code)]
 #[unsafe(no_mangle)]
@@ -70,7 +71,7 @@ fn status() -> u8 {
         host_signals::errors_are_no_signals();
     }
     if let Some(verb) = cli.command.as_ref().and_then(Command::verb) {
-        return told(overlay::run(&verb));
+        return reported(overlay::run(&verb));
     }
     let done = match (cli.command, cli.run.precompile.as_deref()) {
         (Some(Command::Syscalls(options)), _) => syscalls::print(&options),
@@ -104,16 +105,16 @@ fn status() -> u8 {
             Ok(())
         }
         (Some(Command::Overlay(command)), _) => overlay::manage(&command),
-        // The others are about the state of an overlay, above.
+        // The other commands are verbs on overlays, handled above.
         (Some(_), _) => Ok(()),
         (None, None) => run::run(&cli.run, Mounts::default(), End::default(), None).map(|never| match never {}),
     };
-    told(done)
+    reported(done)
 }
 
-/// The exit status of what was done, or not: then it is said why.
+/// The exit status of a command; prints why it failed.
 #[cfg_attr(test, allow(dead_code, reason = "the test harness has a main of its own"))]
-fn told(done: Result<(), run::Failure>) -> u8 {
+fn reported(done: Result<(), run::Failure>) -> u8 {
     match done {
         Ok(()) => 0,
         Err(error) => {

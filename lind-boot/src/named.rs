@@ -1,8 +1,9 @@
-//! Files of the user's that options name: where results go, and what policies and variables are read from.
+//! Files of the user that options name: for results, and with policies and variables.
 //!
-//! Guests write where volumes can be changed, and an earlier run may have left anything there. So no such file is opened through a link that a guest can
-//! have made: not by its last name, and not on the way where that leads through such a volume. What says what a run may do, or is written, does not lie in
-//! one at all.
+//! Guests can write to volumes, and an earlier run may have left anything there. So no such file is
+//! opened through a link that a guest can have created: neither as its last name, nor on a way that
+//! leads through such a volume. A file with rules, or one that is written, must not lie in such a
+//! volume at all.
 
 use std::fs::File;
 use std::os::fd::OwnedFd;
@@ -16,14 +17,14 @@ use rustix::io::Errno;
 #[derive(Default)]
 pub struct Changed(Vec<PathBuf>);
 
-/// What a file is for.
+/// The use of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum For {
-    /// It is written.
+    /// The file is written.
     Results,
-    /// It says what may be done.
+    /// The file says what may be done.
     Rules,
-    /// It says what the command is told, which may as well come from where the command writes.
+    /// The file has variables for the command, and may come from where the command writes.
     Variables,
 }
 
@@ -35,16 +36,16 @@ pub struct Named<'a> {
 }
 
 enum Place {
-    /// A descriptor that we were started with.
+    /// A descriptor that lind-boot was started with.
     Open(u32),
-    /// By a name in /dev or /proc/PID/fd: links there are the host's.
+    /// A name in /dev or /proc/PID/fd: links there are the host's.
     Hosts,
-    /// Without links in any of its directories.
+    /// A path without links in any of its directories.
     At(PathBuf),
 }
 
 impl Changed {
-    /// These.
+    /// The set of these places.
     pub fn new(places: impl IntoIterator<Item = PathBuf>) -> Changed {
         Changed(places.into_iter().collect())
     }
@@ -53,10 +54,11 @@ impl Changed {
         self.0.iter().find(|place| path.starts_with(place)).map(PathBuf::as_path)
     }
 
-    /// Where a path leads whose last name may be a link, though no directory on the way is one that a guest can have made.
+    /// Resolves the directories of a path. Its last name may be a link; no link on the way may be
+    /// one that a guest can have created.
     ///
     /// # Errors
-    /// Where such a link is; when there is no such directory.
+    /// When there is such a link, or no such directory.
     pub fn way_to(&self, path: &Path) -> Result<PathBuf> {
         let path = std::path::absolute(path)?;
         let mut at = PathBuf::from("/");
@@ -81,10 +83,10 @@ impl Changed {
 }
 
 impl<'a> Named<'a> {
-    /// What an option names; a number is an open descriptor where results are written.
+    /// Finds the file that an option names. A number is an open descriptor, for results only.
     ///
     /// # Errors
-    /// Why it may not be there, and what to do.
+    /// An error that says why the file cannot be there, and what to do.
     pub fn find(option: &'a str, given: &'a Path, what: For, changed: &Changed) -> Result<Named<'a>> {
         let number = given.to_str().and_then(|text| text.parse::<u32>().ok()).filter(|_| what == For::Results);
         let place = match number {
@@ -102,20 +104,20 @@ impl<'a> Named<'a> {
         }
     }
 
-    /// Opens it to be read from.
+    /// Opens it for reading.
     ///
     /// # Errors
-    /// What the host says.
+    /// The host's error.
     pub fn read(&self) -> Result<File> {
         let file = self.open(OFlags::RDONLY)?;
         ensure!(!file.metadata()?.is_dir(), "{}: is a directory, not a file", self.shown());
         Ok(file)
     }
 
-    /// Opens it to be written, emptied.
+    /// Opens it for writing, and truncates it.
     ///
     /// # Errors
-    /// What the host says.
+    /// The host's error.
     pub fn output(&self) -> Result<File> {
         match self.place {
             Place::Open(number) => given(number).with_context(|| format!("{} {}", self.option, shown(self.given))),
@@ -123,10 +125,10 @@ impl<'a> Named<'a> {
         }
     }
 
-    /// Opens it to be read and written, made if it is not there.
+    /// Opens it for reading and writing, and creates it if it does not exist.
     ///
     /// # Errors
-    /// What the host says.
+    /// The host's error.
     pub fn update(&self) -> Result<File> {
         self.open(OFlags::RDWR | OFlags::CREATE)
     }
@@ -149,7 +151,7 @@ impl<'a> Named<'a> {
     }
 }
 
-/// For messages.
+/// The path as text for messages.
 pub fn shown(path: &Path) -> String {
     lind_kernel::text::shown(path.as_os_str().as_encoded_bytes())
 }
@@ -176,18 +178,18 @@ fn place(given: &Path, what: For, changed: &Changed) -> Result<Place> {
             ),
         }
     }
-    // Whoever could put a fifo there could have this wait for ever.
+    // Opening a fifo that a guest has put there could block forever.
     let in_volume = changed.holds(&path).is_some();
     ensure!(!in_volume || path.symlink_metadata().is_ok_and(|found| found.is_file()), "not a regular file");
     Ok(Place::At(path))
 }
 
-/// A descriptor that we were started with, to be written to.
+/// Opens a descriptor that lind-boot was started with for writing.
 fn given(number: u32) -> Result<File> {
     Ok(match number {
         1 => File::from(rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdout(), 3)?),
         2 => File::from(rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stderr(), 3)?),
-        // Not truncated: it is the starter's, who may have written there.
+        // Not truncated: the file is the starter's, who may have written to it.
         number => File::options()
             .append(true)
             .open(format!("/proc/self/fd/{number}"))

@@ -1,9 +1,11 @@
-//! What a line brings from outside the guest's root: grates by name, and files that their options name. All are opened here, before the walls
-//! go up, with the rights and from the place of the user who typed them.
+//! The things of a line that lie outside the guest's root: grates by name, and files that their
+//! options name. All are opened here, before the walls go up, with the rights and from the
+//! directory of the user who typed them.
 //!
-//! A file of an option is handed over by number: `--policy p.toml` becomes `--policy host:0:p.toml`, and the grate asks the kernel for number 0.
-//! `root:PATH` is left as it is: the grate opens PATH inside the root. Options are looked at as far as the line consists of grates that
-//! are found here: what comes behind another program is that program's.
+//! A file of an option is passed by number: `--policy p.toml` becomes `--policy host:0:p.toml`, and
+//! the grate asks the kernel for number 0. `root:PATH` is left as it is: the grate opens PATH
+//! inside the root. Only the options of grates that are found here are read, up to the first other
+//! program: the words behind it belong to it.
 
 use std::ffi::CString;
 use std::fs::{File, OpenOptions};
@@ -23,21 +25,22 @@ use rustix::fs::FileType;
 use crate::installed;
 use crate::overlay::opened;
 
-/// What `%}` is.
+/// The grate that `%}` starts.
 const BRACKET: &str = "bracket_grate";
 
-/// What a file inside the root has before its path.
+/// The prefix of a file inside the root.
 const INSIDE: &[u8] = b"root:";
 
-/// The directories that grates are in.
+/// The directories of grates.
 pub struct Folders {
     named: Vec<PathBuf>,
-    /// Looked for when it is asked for: most lines name no grate.
+    /// Found on first use: most lines name no grate.
     own: LazyLock<Option<PathBuf>>,
 }
 
 impl Folders {
-    /// Those that were named, then our own: of the installation or of the source tree that holds this program.
+    /// The directories that were named, then our own: of the installation or the source tree that
+    /// holds this program.
     pub fn new(named: &[PathBuf]) -> Folders {
         Folders { named: named.to_vec(), own: LazyLock::new(installed::grates) }
     }
@@ -46,7 +49,7 @@ impl Folders {
         self.named.iter().chain(self.own.as_ref())
     }
 
-    /// The file of a grate: its compiled code if that is there.
+    /// The file of a grate: its compiled code if there is any.
     pub fn find(&self, name: &str) -> Option<PathBuf> {
         if !is_grate_name(name.as_bytes()) {
             return None;
@@ -59,28 +62,30 @@ impl Folders {
         files.flat_map(|file| self.all().map(move |folder| folder.join(&file))).find(|path| path.is_file())
     }
 
-    /// For messages.
+    /// The directories as text for messages.
     pub fn names(&self) -> String {
         let names: Vec<_> = self.all().map(|folder| folder.display().to_string()).collect();
         if names.is_empty() { "any directory: no directory of grates was found".to_owned() } else { names.join(", ") }
     }
 }
 
-/// What has been opened.
+/// The grates and files that were opened.
 pub struct Outside {
-    /// For the kernel.
+    /// The line, for the kernel.
     pub line: Line,
     /// The directories that grates were found in.
     pub folders: Vec<PathBuf>,
-    /// How many grates of the line are started before the program.
+    /// The number of grates that are started before the program.
     pub grates: usize,
-    /// Directories that are handed over, once more: what is in them is to be reached behind the walls.
+    /// Copies of the directories that are passed to grates: their files must be reachable behind
+    /// the walls.
     pub handed: Vec<OwnedFd>,
-    /// Whether these lead nowhere else.
+    /// Whether these are detached, so that no path leads out of them.
     pub detached: lind_kernel::Result<()>,
 }
 
-/// Opens what a line names. Options in it that name files then say their numbers. If the line only explains itself, what would be written is /dev/null.
+/// Opens the files that a line names, and replaces their names in its options by numbers. If the
+/// line only explains itself, /dev/null replaces files that would be written.
 ///
 /// # Errors
 /// A file that cannot be opened.
@@ -103,7 +108,7 @@ pub fn open(folders: &Folders, argv: &mut Vec<CString>, engine: &Engine, explain
     Ok(Outside { line: Line::new(grates, files), folders: found, grates: started, handed, detached })
 }
 
-/// Detaches the directories among what is handed over; they come back once more.
+/// Detaches the directories among the files, and returns a copy of each.
 fn directories(files: &mut [Option<OwnedFd>]) -> Result<(Vec<OwnedFd>, lind_kernel::Result<()>)> {
     let (mut handed, mut detached) = (Vec::new(), Ok(()));
     for file in files.iter_mut().flatten() {
@@ -111,7 +116,7 @@ fn directories(files: &mut [Option<OwnedFd>]) -> Result<(Vec<OwnedFd>, lind_kern
             continue;
         }
         match lind_kernel::detached_mount(file.as_fd(), false) {
-            // By the mount itself, what is in it cannot be listed.
+            // The descriptor of the mount itself cannot be used to list it.
             Ok(mount) => *file = opened::listed(&mount)?,
             Err(errno) => detached = Err(errno),
         }
@@ -148,7 +153,7 @@ struct Files<'a> {
 }
 
 impl Files<'_> {
-    /// Goes along the grates of the line, and counts them.
+    /// Reads the options of the line's grates, and counts the grates.
     fn walk(&mut self, grates: &[Installed]) -> Result<usize> {
         let (mut at, mut count) = (0, 0);
         while let Some(word) = self.argv.get(at).map(|word| word.to_bytes()) {
@@ -167,7 +172,7 @@ impl Files<'_> {
         self.argv.get(at).is_some_and(|word| word.to_bytes().len() > 1 && word.to_bytes()[0] == b'-')
     }
 
-    /// The options from `at` on; returns where they end.
+    /// Reads the options from `at` on, and returns where they end.
     fn options(&mut self, grate: &Installed, mut at: usize) -> Result<usize> {
         if !self.is_option(at) {
             return Ok(at);
@@ -180,8 +185,8 @@ impl Files<'_> {
             if word == b"--" {
                 break;
             }
-            if let Some(told) = word.strip_prefix(PLACE.as_bytes()) {
-                place = format!("{}: ", String::from_utf8_lossy(told));
+            if let Some(named) = word.strip_prefix(PLACE.as_bytes()) {
+                place = format!("{}: ", String::from_utf8_lossy(named));
                 continue;
             }
             let Some((takes, value)) = value_of(&manifest, word) else { continue };
@@ -203,21 +208,22 @@ impl Files<'_> {
         }
     }
 
-    /// A file, and those beside it.
+    /// Opens a file, and the files that belong beside it.
     fn beside(&self, takes: &Takes, file: &[u8]) -> Result<Vec<Option<OwnedFd>>> {
         let path = |ending: &[u8]| PathBuf::from(std::ffi::OsString::from_vec([file, ending].concat()));
         let mut files = vec![Some(self.open(takes.what, &path(b""))?)];
         for ending in &takes.beside {
             let opened = self.open(takes.what, &path(ending.as_bytes()));
-            // What is read beside a file need not be there.
+            // A file that is only read may lack the files beside it.
             files.push(if takes.what == Use::Reads { opened.ok() } else { Some(opened?) });
         }
-        // Where a state has its data files, if it is a directory.
+        // The place of the directory of data files, which this state does not have.
         files.extend((takes.what == Use::State).then_some(None));
         Ok(files)
     }
 
-    /// Opens the file that the value names, and writes its number before it. The value begins at byte `from` of word `at`.
+    /// Opens the file that a value names, and writes its number in front of the name. The value
+    /// begins at byte `from` of word `at`.
     fn hand_over(&mut self, takes: &Takes, at: usize, from: usize) -> Result<()> {
         let word = self.argv[at].to_bytes();
         let equals = word[from..].iter().position(|&byte| byte == b'=').map(|equals| from + equals);
@@ -240,7 +246,7 @@ impl Files<'_> {
     }
 }
 
-/// What a grate declares. None where it cannot be run: that is told when it is.
+/// The manifest of a grate. None if the grate cannot be run: that is reported when it is started.
 fn manifest(engine: &Engine, grate: &Installed) -> Option<Manifest> {
     let path = grate.path.to_string_lossy();
     match engine.manifest(grate.file.as_fd(), &path) {
@@ -249,7 +255,8 @@ fn manifest(engine: &Engine, grate: &Installed) -> Option<Manifest> {
     }
 }
 
-/// The option of a word that takes a value, and where in the word that begins, if it is not the next one.
+/// The option with a value that a word has, and where in the word the value begins, if it is not
+/// the next word.
 fn value_of<'m>(manifest: &'m Manifest, word: &[u8]) -> Option<(&'m Takes, Option<usize>)> {
     if let Some(long) = word.strip_prefix(b"--") {
         let equals = long.iter().position(|&byte| byte == b'=');
@@ -268,7 +275,7 @@ fn value_of<'m>(manifest: &'m Manifest, word: &[u8]) -> Option<(&'m Takes, Optio
 /// Opens a file outside the root.
 ///
 /// # Errors
-/// What the host says; what is a directory.
+/// The host's error, or one that the path is a directory.
 pub(crate) fn open_as(what: Use, path: &Path) -> Result<OwnedFd> {
     let mut options = OpenOptions::new();
     options.custom_flags(libc::O_NOCTTY);
@@ -284,12 +291,12 @@ pub(crate) fn open_as(what: Use, path: &Path) -> Result<OwnedFd> {
         }
         file => file,
     };
-    let told = |error: std::io::Error| match error.raw_os_error() {
+    let described = |error: std::io::Error| match error.raw_os_error() {
         Some(number) => anyhow::anyhow!("{}: {}", path.display(), lind_abi::Errno::from_raw(number)),
         None => anyhow::anyhow!("{}: {error}", path.display()),
     };
-    let file = file.map_err(told)?;
-    if file.metadata().map_err(told)?.is_dir() {
+    let file = file.map_err(described)?;
+    if file.metadata().map_err(described)?.is_dir() {
         bail!(
             "{0}: is a directory of the host, and grates take only files of the host; root:{0} is a directory of the root",
             path.display()

@@ -1,4 +1,4 @@
-//! What --perf prints at exit.
+//! The report that --perf prints at exit.
 
 use std::fmt::Write;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::cli::PerfFormat;
 /// The report, on one line per call for people, or as one JSON array.
 pub fn perf(perf: &Perf, format: PerfFormat) -> String {
     let mut rows = perf.rows();
-    // The most time first, within its cage.
+    // Within a cage, the calls that took most time come first.
     rows.sort_by_key(|(key, times)| (key.cage, std::cmp::Reverse(times.total)));
     match format {
         PerfFormat::Text => as_text(perf, &rows),

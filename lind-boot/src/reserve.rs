@@ -1,15 +1,17 @@
-//! Memory set aside for the runner's own small needs.
+//! Memory that is set aside for small allocations of the runner.
 //!
-//! What cages ask for is refused while the host is short of memory, but the host may be out of it between that and the runner's
-//! next list or string, and an allocation that fails ends the runner with every cage in it. What is set aside is given up then,
-//! once: it is enough for the refusals that follow.
+//! Requests of cages are refused while the host is short of memory. But the host may run out of
+//! memory between such a check and the next list or string of the runner, and an allocation that
+//! fails ends the runner with every cage in it. The reserve is released then, once: it is enough
+//! for the refusals that follow.
 
 #![allow(unsafe_code)]
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-/// A mapping of its own: given back, it is room for any part of the heap.
+/// The size of the reserve: large enough for a mapping of its own, so that any part of the heap can
+/// use it once it is released.
 const SIZE: usize = 1 << 20;
 const LAYOUT: Layout = match Layout::from_size_align(SIZE, 16) {
     Ok(layout) => layout,
@@ -18,18 +20,19 @@ const LAYOUT: Layout = match Layout::from_size_align(SIZE, 16) {
 
 static SET_ASIDE: AtomicPtr<u8> = AtomicPtr::new(std::ptr::null_mut());
 
-/// The system's allocator, with something set aside.
+/// The system's allocator, with a reserve.
 pub struct Reserve;
 
 impl Reserve {
-    /// Sets the memory aside. It takes address space and counts against limits, but is never touched.
+    /// Sets the memory aside. It takes address space and counts against limits, but is never
+    /// touched.
     pub fn begin() {
         // SAFETY: the size is not zero.
         let memory = unsafe { System.alloc(LAYOUT) };
         SET_ASIDE.store(memory, Ordering::Release);
     }
 
-    /// Gives up what was set aside. False if that has been done.
+    /// Releases the reserve. False if that was done before.
     fn give_up() -> bool {
         let memory = SET_ASIDE.swap(std::ptr::null_mut(), Ordering::AcqRel);
         if memory.is_null() {
@@ -87,7 +90,7 @@ mod tests {
     fn it_is_given_up_once() {
         Reserve::begin();
         assert_eq!((Reserve::give_up(), Reserve::give_up()), (true, false));
-        // More than there is fails as ever.
+        // An allocation that is too large still fails.
         assert!(Vec::<u8>::new().try_reserve_exact(isize::MAX as usize).is_err());
     }
 }

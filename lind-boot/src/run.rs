@@ -1,4 +1,4 @@
-//! Running a program: from options to an exit status.
+//! Runs a program: from options to an exit status.
 
 use std::convert::Infallible;
 use std::ffi::{CStr, CString, OsStr};
@@ -23,11 +23,11 @@ use crate::outside::{self, Folders};
 use crate::sandbox::Mounts;
 use crate::{confine, explain, limits, report, stack};
 
-/// Why nothing ran, and the exit status that says so.
+/// The reason why nothing ran, and the exit status for it.
 pub struct Failure {
-    /// For stderr.
+    /// The message.
     pub reason: anyhow::Error,
-    /// Our exit status.
+    /// The exit status.
     pub status: u8,
 }
 
@@ -38,12 +38,13 @@ impl From<anyhow::Error> for Failure {
 }
 
 impl Failure {
-    /// Of a process of ours, which has said itself what is wrong.
+    /// The failure of another process of ours, which has printed its message.
     pub fn said() -> Failure {
         Failure { reason: anyhow!(""), status: crate::FAILED }
     }
 
-    /// As in shells: 127 for what was not found, 126 for what cannot be run.
+    /// The statuses of shells: 127 for a program that was not found, 126 for one that cannot be
+    /// run.
     fn of(error: LoadError, name: &CStr, root: &Path, grates: &Folders) -> Failure {
         match error.errno {
             Errno::ENOENT => Failure { reason: not_found(name, root, grates), status: 127 },
@@ -55,7 +56,7 @@ impl Failure {
     }
 }
 
-/// Says where the program was looked for: a path of the host is often meant.
+/// Says where the program was looked for. Users often mean a path of the host.
 fn not_found(name: &CStr, root: &Path, grates: &Folders) -> anyhow::Error {
     if cage::is_grate_name(name.to_bytes()) {
         let (name, folders) = (name.to_string_lossy(), grates.names());
@@ -69,10 +70,12 @@ fn not_found(name: &CStr, root: &Path, grates: &Folders) -> anyhow::Error {
     anyhow!("{name}: not found in the root {}{folders}, with or without .cwasm or .wasm{meant}", root.display())
 }
 
-/// Looks at the command behind the grates. Where it is a script, its interpreter takes its place, so that all grates see that as the program.
+/// Checks the command behind the grates. The interpreter of a script takes its place, so that all
+/// grates see the interpreter as the program.
 ///
 /// # Errors
-/// When it is nowhere, or nothing that can be run. Where grates show other files than the kernel sees, who starts it says so.
+/// When it does not exist, or cannot be run. If grates show other files than the kernel sees, the
+/// error comes from starting it instead.
 fn settle_command(kernel: &Kernel, start_in: &Directory, options: &Run, mut config: Config) -> Result<Config, Failure> {
     let Some(at) = options.command.filter(|at| *at < config.argv.len()) else { return Ok(config) };
     let visible = options.in_grates.is_empty();
@@ -108,7 +111,7 @@ fn settle_command(kernel: &Kernel, start_in: &Directory, options: &Run, mut conf
     Ok(config)
 }
 
-/// An absolute path without `.` and `..`, as far as its text goes.
+/// Removes `.` and `..` from an absolute path, by its text alone.
 fn without_dots(path: &Path) -> PathBuf {
     let mut clean = PathBuf::new();
     for part in path.components() {
@@ -120,10 +123,11 @@ fn without_dots(path: &Path) -> PathBuf {
     clean
 }
 
-/// What compiled code names as its operating system (ELF's EI_OSABI).
+/// The operating system that compiled code names (ELF's EI_OSABI).
 const WASMTIME: u8 = 200;
 
-/// The words that stand for a script: its interpreter, what the first line has behind that, and its own name. None for a module.
+/// The words that replace a script: its interpreter, the option of its first line, and its own
+/// path. None for a module.
 fn interpreter(found: &cage::Found<'_>) -> Result<Option<Vec<CString>>, String> {
     let stat = rustix::fs::fstat(&found.file).map_err(|errno| errno.to_string())?;
     if rustix::fs::FileType::from_raw_mode(stat.st_mode) != rustix::fs::FileType::RegularFile {
@@ -132,7 +136,7 @@ fn interpreter(found: &cage::Found<'_>) -> Result<Option<Vec<CString>>, String> 
     let Some((name, option)) = cage::interpreter_of(&found.file).map_err(|errno| errno.to_string())? else {
         let mut head = [0; 8];
         let got = rustix::io::pread(&found.file, &mut head, 0).unwrap_or(0);
-        // Compiled code is an ELF file of a system of its own.
+        // Compiled code is an ELF file with an operating system of its own.
         let (is_elf, is_ours) = (head[..got].starts_with(b"\x7fELF"), head[7] == WASMTIME);
         return match head[..got].starts_with(b"\0asm") || is_elf && is_ours {
             true => Ok(None),
@@ -143,7 +147,8 @@ fn interpreter(found: &cage::Found<'_>) -> Result<Option<Vec<CString>>, String> 
     if stat.st_mode & 0o111 == 0 {
         return Err("a script that is not executable (chmod +x)".to_owned());
     }
-    // It comes to stand in the line, where another word could be a grate or an option of one.
+    // It takes a place in the line, where a word that is not a path could be a grate or an option
+    // of one.
     if !name.to_bytes().starts_with(b"/") {
         return Err(format!("the interpreter in its first line is not an absolute path: {}", name.to_string_lossy()));
     }
@@ -161,13 +166,13 @@ fn missing(name: &CStr, options: &Run, config: &Config) -> Failure {
     Failure { reason, status: 127 }
 }
 
-/// Starts who looks after the cages meanwhile, behind the walls and before the first of them runs.
+/// Starts the threads that serve the run, behind the walls and before its first cage runs.
 pub type Attendant = Box<dyn FnOnce(&Arc<Kernel>) -> anyhow::Result<()>>;
 
 /// Compiles a module for this machine.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The compiler's error.
 pub fn compile(file: &Path, output: Option<&Path>) -> Result<(), Failure> {
     let store = CodeStore::open()?;
     if let Some(why) = store.unkept {
@@ -178,35 +183,36 @@ pub fn compile(file: &Path, output: Option<&Path>) -> Result<(), Failure> {
     print(&format!("OK: {}\n", text::shown(path.as_os_str().as_bytes())))
 }
 
-/// Prints what a command comes to. Names in it that are not ours have passed [`text::shown`].
+/// Prints the output of a command. Names in it that are not ours have passed [`text::shown`].
 ///
 /// # Errors
-/// When standard output does not take it.
+/// When standard output cannot be written.
 pub fn print(text: &str) -> Result<(), Failure> {
     stdio::print(text).map_err(|errno| anyhow!("cannot write to standard output: {errno}").into())
 }
 
-/// Prints what a command comes to, for programs.
+/// Prints the output of a command as JSON.
 ///
 /// # Errors
-/// When standard output does not take it.
+/// When standard output cannot be written.
 pub fn print_json(value: &serde_json::Value) -> Result<(), Failure> {
     print(&text::json(&format!("{value:#}\n")))
 }
 
-/// Runs a program, waits for its end, and leaves with its exit status as a shell would report it. Nothing is dropped on
-/// the way: the descriptors behind it are the cages' by then, and guest threads may still run.
+/// Runs a program, waits for its end, and exits with its status as a shell would report it. Nothing
+/// is dropped at the end: the descriptors behind these values belong to the cages by then, and
+/// guest threads may still run.
 ///
 /// # Errors
 /// When it could not be started.
 pub fn run(options: &Run, mounts: Mounts, end: End, attend: Option<Attendant>) -> Result<Infallible, Failure> {
     let ignored = host_signals::hold();
-    // As early as can be: it is a copy of this process, which costs the less the less there is.
+    // As early as possible: it is a copy of this process, and costs less the less there is.
     let link = Arc::new(
         Link::start(confine::of_compiler(options.require_confinement))
             .context("cannot start the compiler process (check `ulimit -u`)")?,
     );
-    // It would only be for changing the root, which a table of mounts does without.
+    // A user namespace is only needed for changing the root, which a table of mounts does without.
     let in_namespace = !matches!(mounts, Mounts::Kernel(_)) && confine::own_namespace_if_need_be();
     let grates = Folders::new(&options.grates);
     let stack = options.stack.as_deref().map(|file| stack_of(file, options, &grates, &link)).transpose()?;
@@ -218,7 +224,7 @@ pub fn run(options: &Run, mounts: Mounts, end: End, attend: Option<Attendant>) -
         ));
     }
     check_private(&config.root, &store.private)?;
-    // What cannot be changed has had them hidden: nobody can put others in their place.
+    // In read-only mounts these directories are hidden, and no guest can put files in their place.
     for (place, _) in options.mounted.iter().filter(|(_, changes)| *changes) {
         check_private(place, &store.private)?;
     }
@@ -234,7 +240,8 @@ pub fn run(options: &Run, mounts: Mounts, end: End, attend: Option<Attendant>) -
     for place in std::iter::once(&config.root).chain(mounted) {
         check_grates(place, &outside.folders)?;
     }
-    // Each cage has an umask of its own, applied by the kernel; the first one's is what this process was started with.
+    // Each cage has its own umask, which the kernel applies. The first cage's is the one this
+    // process was started with.
     let umask = rustix::process::umask(rustix::fs::Mode::empty()).bits();
     let kernel = {
         let cache = cache.as_ref().map(AsFd::as_fd);
@@ -275,7 +282,7 @@ pub fn run(options: &Run, mounts: Mounts, end: End, attend: Option<Attendant>) -
     host_signals::run(watcher, beginning, kernel, first, Ending { link, end, verbose, perf })
 }
 
-/// What is done when the run ends.
+/// The actions at the end of a run.
 struct Ending {
     link: Arc<Link>,
     end: End,
@@ -304,11 +311,11 @@ impl host_signals::Ending for Ending {
     }
 }
 
-/// The root, and the words of a line that a file stands for.
+/// The root, and the words of the command line for a file of grates.
 fn stack_of(file: &Path, options: &Run, grates: &Folders, link: &Arc<Link>) -> anyhow::Result<(PathBuf, Vec<String>)> {
     let stack = stack::read(file)?;
     let root = config::root(options.root.as_ref())?;
-    // What is started later is looked at here for messages only.
+    // This engine only serves to check the names, for good messages.
     let engine = Engine::new(CodeStore::beside(link)?, false)?;
     let words = explain::Finder { root: &root, grates, named: &[], engine: &engine }.words(&stack)?;
     Ok((root, words))
@@ -337,7 +344,7 @@ fn confined_kernel(
         .map_err(|errno| errno.to_string());
     let how = match mounts {
         Mounts::Kernel(kept) => {
-            // Not where the user stands, which is a directory outside the root.
+            // The user's working directory is outside the root, so it is left.
             let _ = rustix::process::chdir(&config.root);
             let names: Vec<_> = kept.sources.iter().map(PathBuf::as_path).collect();
             root.set_table(kept.table, &names);

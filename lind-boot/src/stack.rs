@@ -1,6 +1,7 @@
-//! `--stack FILE`: the grates of a command line, with their options and clamps, from TOML.
+//! `--stack FILE`: reads the grates of a command line, with their options and clamps, from TOML.
 //!
-//! The file says nothing that a command line cannot: [`words`] is what one would type. Mistakes are told with file, line and key.
+//! The file can only have what a command line can: [`words`] returns what one would type. Mistakes
+//! are reported with file, line and key.
 
 use std::path::Path;
 
@@ -12,39 +13,40 @@ use toml::de::{DeTable, DeValue};
 /// The grate that `clamp` stands for.
 const CLAMP: &str = "namespace_grate";
 
-/// A grate of the line, and for a composer what stands between its `%{` and `%}`.
+/// A grate of the line; a composer has chains of grates between its `%{` and `%}`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Grate {
-    /// As one types it.
+    /// Its name, as one would type it.
     pub name: String,
     /// FILE:LINE: KEY, for messages.
     pub place: String,
-    /// What stands before the next program's name.
+    /// The options behind its name.
     pub options: Vec<Words>,
     /// One chain for each `%{ ... %}`.
     pub stacks: Vec<Vec<Grate>>,
 }
 
-/// An option with its value, or several where nobody can tell where one ends.
+/// An option with its value, or several options where only the grate knows where each ends.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Words {
     /// FILE:LINE: KEY
     pub place: String,
-    /// As one types them.
+    /// The words, as one would type them.
     pub words: Vec<String>,
 }
 
 /// Reads a file.
 ///
 /// # Errors
-/// FILE:LINE: KEY: what is wrong.
+/// An error FILE:LINE: KEY: MISTAKE.
 pub fn read(file: &Path) -> Result<Vec<Grate>> {
     let text = std::fs::read_to_string(file).with_context(|| format!("--stack {}", file.display()))?;
     parse(&file.display().to_string(), &text)
 }
 
-/// The grates as words of a command line. A grate whose name `marks` holds for is told where its options stand: before each is a word for that, and
-/// after all one for the grate itself.
+/// The grates as words of a command line. A grate for which `marks` is true gets the places of its
+/// options in the file: a word with the place before each option, and one for the grate itself
+/// behind all.
 pub fn words(chain: &[Grate], marks: &dyn Fn(&str) -> bool) -> Vec<String> {
     let mut line = Vec::new();
     for grate in chain {
@@ -81,7 +83,7 @@ fn parse(file: &str, text: &str) -> Result<Vec<Grate>> {
     grates.ok_or_else(|| anyhow!("{file}:1: grate: missing; expected at least one [[grate]]"))
 }
 
-/// The text, for errors.
+/// The text of the file, for errors.
 struct Source<'a> {
     file: &'a str,
     text: &'a str,
@@ -97,7 +99,7 @@ impl Source<'_> {
         format!("{}:{line}: {key}", self.file)
     }
 
-    /// What stands before the `=` in the line of a mistake that is not one of meaning.
+    /// The text before the `=` in the line of a syntax error.
     fn key_of_line(&self, at: usize) -> &str {
         let at = at.min(self.text.len());
         let start = self.text.get(..at).and_then(|before| before.rfind('\n')).map_or(0, |newline| newline + 1);
@@ -163,7 +165,7 @@ impl Source<'_> {
         Ok(name)
     }
 
-    /// An array of words, or a table of what comes after `--`.
+    /// Reads the options: an array of words, or a table whose keys are option names without dashes.
     fn options(&self, key: &str, value: &Spanned<DeValue<'_>>) -> Result<Vec<Words>> {
         match value.get_ref() {
             DeValue::Array(words) => {
@@ -173,7 +175,7 @@ impl Source<'_> {
             }
             DeValue::Table(table) => {
                 let mut options = Vec::new();
-                // As they stand in the file: to some grates the order matters.
+                // In the order of the file, which matters to some grates.
                 let mut entries: Vec<_> = table.iter().collect();
                 entries.sort_by_key(|(name, _)| name.span().start);
                 for (name, value) in entries {

@@ -1,7 +1,9 @@
-//! The walls around the process that compiles: the cache's directory, memory, processor time, and nothing else.
+//! The walls around the compiler process: it may use the cache's directory, memory and processor
+//! time, and nothing else.
 //!
-//! It gives machine code its signature, so nothing may come out of it but that, whatever a module does to the compiler: no other file, no
-//! network, no program, no signal to anybody.
+//! The process signs machine code, so whatever a module does to the compiler, nothing but code may
+//! leave the process: it has no other file, no network, no program to start and no process to
+//! signal.
 
 use std::os::fd::BorrowedFd;
 
@@ -12,9 +14,9 @@ use rustix::thread::CapabilitySet;
 use super::files;
 use super::seccomp::{self, Test};
 
-/// Whatever the arguments are.
+/// The calls that are allowed with any arguments.
 const ALLOWED: &[i64] = &[
-    // Files that it is given, and the cache.
+    // Files that are handed to it, and the cache.
     libc::SYS_read,
     libc::SYS_write,
     libc::SYS_pread64,
@@ -32,7 +34,7 @@ const ALLOWED: &[i64] = &[
     libc::SYS_unlinkat,
     libc::SYS_ftruncate,
     libc::SYS_memfd_create,
-    // Those who ask.
+    // The sockets on which requests come.
     libc::SYS_recvmsg,
     libc::SYS_sendmsg,
     libc::SYS_poll,
@@ -74,10 +76,10 @@ const ALLOWED: &[i64] = &[
 
 const F_SETSIG: u32 = 10;
 
-/// By one argument.
+/// The calls that are allowed by one argument.
 const BY_ARGUMENT: &[(i64, u8, Test)] = &[
     (libc::SYS_clone, 0, Test::Has(libc::CLONE_THREAD as u32)),
-    // Of an abort.
+    // An abort of the process.
     (libc::SYS_tgkill, 0, Test::Ourselves),
     (libc::SYS_prlimit64, 2, Test::Null),
     (
@@ -93,18 +95,19 @@ const BY_ARGUMENT: &[(i64, u8, Test)] = &[
     ),
 ];
 
-/// Around the process, before it is asked for anything, and with that around its children.
+/// Puts up the walls around the process, before its first request. Its children inherit them.
 pub fn around(cache: Option<BorrowedFd<'_>>) -> Vec<Wall> {
     let landlock = Wall::new("landlock", files::restrict_to_cache(cache).map(drop));
     vec![landlock, Wall::new("capabilities", drop_capabilities())]
 }
 
-/// Around a child, before it looks at a module: the process itself looks at none.
+/// Puts up the walls around a child, before it reads a module. The process itself reads none.
 pub fn child() -> Vec<Wall> {
     vec![Wall::new("seccomp", filter())]
 }
 
-/// Keeps what it takes to use a cache that root has in a home directory of somebody else.
+/// Drops all capabilities but the one that root needs to use a cache in another user's home
+/// directory.
 fn drop_capabilities() -> Result<()> {
     let mut sets = rustix::thread::capabilities(None)?;
     sets.effective &= CapabilitySet::DAC_OVERRIDE;

@@ -1,6 +1,6 @@
-//! Landlock: no file but those of the guest's root and the device nodes every root has; the code cache to read; files in directories that
-//! grates were handed. And for the process that
-//! compiles, no file but those of the cache.
+//! Landlock. The runner may use the files of the guest's root, the device nodes that every root
+//! has, and files in directories that grates were handed, and may read the code cache. The compiler
+//! process may use the files of its cache alone.
 
 use std::ffi::CString;
 use std::os::fd::{BorrowedFd, OwnedFd};
@@ -13,12 +13,14 @@ use landlock::{
 use lind_kernel::root::Root;
 use rustix::fs::{FileType, OFlags};
 
-/// Restricts this thread, and those it makes, to these; which version of Landlock does.
+/// Restricts this thread, and the threads that it creates, to these files. Returns the version of
+/// Landlock in force.
 ///
 /// # Errors
 /// When the host has no Landlock.
 pub fn restrict(root: &Root, cache: Option<BorrowedFd<'_>>, handed: &[BorrowedFd<'_>]) -> Result<i32> {
-    // Device nodes inside the root stay usable by ioctl as far as the kernel crate passes requests on.
+    // Device nodes inside the root stay usable by ioctl as far as the kernel crate passes requests
+    // on.
     let abi = ABI::V6;
     let everything = AccessFs::from_all(abi);
     let reading = AccessFs::from_read(abi);
@@ -50,8 +52,9 @@ pub fn restrict(root: &Root, cache: Option<BorrowedFd<'_>>, handed: &[BorrowedFd
     version(rules.restrict_self().context("landlock")?)
 }
 
-/// What is mounted in the root and adds to what the root itself allows, and whether it cannot be changed. Of what the host has mounted, that is what
-/// can be; the sources of mounts that the kernel crate keeps lie outside.
+/// The mounts in the root that need rules of their own, and whether each is read-only. Those that
+/// the host has made need a rule if they can be changed; the sources of mounts that the kernel
+/// crate keeps lie outside the root, so each needs one.
 fn mounts(root: &Root) -> Vec<(OwnedFd, bool)> {
     let copied = |(_, source, read_only): (_, BorrowedFd<'_>, _)| Some((source.try_clone_to_owned().ok()?, read_only));
     if let Some(table) = root.table() {
@@ -64,7 +67,7 @@ fn mounts(root: &Root) -> Vec<(OwnedFd, bool)> {
     root.mounted().iter().filter(|(_, read_only)| !read_only).filter_map(|(path, _)| opened(path)).collect()
 }
 
-/// Restricts a process that compiles to its cache.
+/// Restricts the compiler process to its cache.
 ///
 /// # Errors
 /// When the host has no Landlock.

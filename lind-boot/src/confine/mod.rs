@@ -1,8 +1,9 @@
 //! The walls around this process, put up before any guest code runs.
 //!
-//! Guests are kept apart by the engine and the kernel crate. These walls stand behind those: should a guest break
-//! out of its memory, the process it then controls has no files but those of the guest's root and, to read, the code cache, no
-//! privileges worth having, and few system calls. What compiles is a process of its own, behind walls of its own.
+//! The engine and the kernel crate keep guests apart. These walls are behind them: should a guest
+//! break out of its memory, the process that it then controls has no files but those of the guest's
+//! root and, for reading, the code cache, no privileges worth having, and few system calls. Modules
+//! are compiled in a process of its own, behind its own walls.
 
 mod compiler;
 mod files;
@@ -18,15 +19,15 @@ use rustix::thread::CapabilitySet;
 
 pub use seccomp::filter;
 
-/// Around what compiles, which does nothing without them if they are `required`.
+/// The walls of the compiler process. If they are `required`, it compiles nothing without them.
 pub fn of_compiler(required: bool) -> CompilerWalls {
     CompilerWalls { around: compiler::around, child: compiler::child, required }
 }
 
-/// How guest paths are confined where the root cannot be changed.
+/// The name of the way guest paths are confined where the root cannot be changed.
 const OPENAT2: &str = "openat2";
 
-/// The same, over mounts that the kernel crate keeps.
+/// The name of the same way over mounts that the kernel crate keeps.
 pub const OVER_TABLE: &str = "openat2 (mounts kept by lind-boot)";
 
 /// Which walls are up, for `--verbose` and `--require-confinement`.
@@ -34,20 +35,20 @@ pub const OVER_TABLE: &str = "openat2 (mounts kept by lind-boot)";
 pub struct Report {
     /// How guest paths are confined.
     pub root: String,
-    /// Whether directories of the host that stay open lead nowhere else.
+    /// Whether the host directories that stay open are detached, so that no path leads out of them.
     pub detached: Result<(), String>,
-    /// Landlock.
+    /// Whether Landlock is in force.
     pub landlock: Result<(), String>,
-    /// seccomp.
+    /// Whether the seccomp filter is in force.
     pub seccomp: Result<(), String>,
-    /// Capabilities.
+    /// Whether capabilities are dropped.
     pub capabilities: Result<(), String>,
-    /// Those of the process that compiles, or why there is none.
+    /// The walls of the compiler process, or why there is no such process.
     pub compiler: Result<Vec<Wall>, String>,
 }
 
 impl Report {
-    /// One line.
+    /// The report as one line.
     pub fn line(&self) -> String {
         let state = |wall: &Result<(), String>| match wall {
             Ok(()) => "on".to_owned(),
@@ -73,7 +74,7 @@ impl Report {
     /// Fails unless every wall is up.
     ///
     /// # Errors
-    /// Names those that are not.
+    /// An error that names those that are not.
     pub fn require_all(&self) -> Result<()> {
         let walls = [
             ("detached directories", &self.detached),
@@ -82,7 +83,7 @@ impl Report {
             ("capabilities", &self.capabilities),
         ];
         let missing = |name: &str, wall: &Result<(), String>| wall.as_ref().err().map(|why| format!("{name} ({why})"));
-        // Where there is no process that compiles, none of its walls is missing.
+        // Without a compiler process, none of its walls can be missing.
         let compiler = self.compiler.iter().flatten();
         let compiler = compiler.filter_map(|wall| missing(&format!("the compiler's {}", wall.name), &wall.up));
         let missing: Vec<_> = walls.iter().filter_map(|(name, wall)| missing(name, wall)).chain(compiler).collect();
@@ -94,20 +95,22 @@ impl Report {
     }
 }
 
-/// Enters a user namespace of this process's own if it may not change its root without one; whether it has. To be called before anything is opened
-/// that is to be detached, because the namespace has mounts of its own.
+/// Enters a new user namespace if this process may not change its root without one, and returns
+/// whether it did. The namespace has mounts of its own, so this comes before anything that is to be
+/// detached is opened.
 pub fn own_namespace_if_need_be() -> bool {
     let may = |sets: rustix::thread::CapabilitySets| sets.effective.contains(CapabilitySet::SYS_CHROOT);
     !rustix::thread::capabilities(None).is_ok_and(may) && unshare_mounts(true).is_ok()
 }
 
-/// Makes `root` this process's root directory if it may. Otherwise the kernel crate confines every look-up by itself.
+/// Makes `root` this process's root directory if that is permitted. Otherwise the kernel crate
+/// alone confines every look-up.
 pub fn change_root(root: &Path, in_namespace: bool) -> (Walls, &'static str) {
     match (enter(root), in_namespace) {
         (Ok(()), false) => (Walls::Chroot, "chroot"),
         (Ok(()), true) => (Walls::Chroot, "chroot in a user namespace"),
         (Err(_), _) => {
-            // Not where the user stood, which is a directory outside the root as well.
+            // The user's working directory is outside the root, so it is left too.
             let _ = rustix::process::chdir(root);
             (Walls::Openat2, OPENAT2)
         }
@@ -119,10 +122,10 @@ fn enter(root: &Path) -> rustix::io::Result<()> {
     rustix::process::chdir("/")
 }
 
-/// A mount namespace of this process's own, inside a user namespace of its own if `as_user`.
+/// Enters a new mount namespace, inside a new user namespace if `as_user`.
 ///
 /// # Errors
-/// What the host says.
+/// The host's error.
 pub fn unshare_mounts(as_user: bool) -> Result<()> {
     if as_user {
         own_namespace()?;
@@ -132,7 +135,7 @@ pub fn unshare_mounts(as_user: bool) -> Result<()> {
     Ok(())
 }
 
-/// A user namespace in which only our own ids exist, so that files keep their owners.
+/// Enters a new user namespace in which only our own ids exist, so that files keep their owners.
 fn own_namespace() -> Result<()> {
     let (uid, gid) = (rustix::process::geteuid(), rustix::process::getegid());
     #[allow(
@@ -146,7 +149,8 @@ fn own_namespace() -> Result<()> {
     Ok(())
 }
 
-/// Puts up the other walls. Nothing is opened by path outside `root`, its device nodes, `cache` and directories that grates were `handed` afterwards.
+/// Puts up the other walls. From then on nothing can be opened by path but in `root`, its device
+/// nodes, `cache`, and the directories `handed` to grates.
 pub fn confine(
     how: &'static str,
     root: &Root,
@@ -161,23 +165,24 @@ pub fn confine(
     Report { root: ways(how, root.walls()), detached, landlock, seccomp, capabilities, compiler }
 }
 
-/// Landlock alone; its version.
+/// Puts up Landlock alone, and returns its version.
 ///
 /// # Errors
-/// When the host has none.
+/// When the host does not support it.
 pub fn landlock_alone(root: &Root) -> Result<i32> {
     files::restrict(root, None, &[])
 }
 
-/// seccomp.
+/// Installs the seccomp filter.
 ///
 /// # Errors
-/// When the host has none.
+/// When the host does not support it.
 pub fn install_filter() -> Result<()> {
     seccompiler::apply_filter(&filter()?).context("cannot install the seccomp filter")
 }
 
-/// What keeps look-ups inside: how the root was changed, and whether the kernel crate confines each of them all the same.
+/// Describes what confines look-ups: how the root was changed, and whether the kernel crate
+/// confines each of them as well.
 fn ways(changed: &'static str, look_ups: Walls) -> String {
     match look_ups {
         Walls::Openat2 if changed != OPENAT2 && changed != OVER_TABLE => {
@@ -187,8 +192,9 @@ fn ways(changed: &'static str, look_ups: Walls) -> String {
     }
 }
 
-/// Keeps what owning files takes, so that a guest of root can use files as root inside its own root directory, and
-/// nothing that reaches beyond files. Any other user keeps nothing of what a user namespace gave.
+/// Drops capabilities. Root keeps those that owning files takes, so that its guests can use files
+/// as root inside the guest's root directory, and none that reach beyond files. Any other user
+/// keeps none of those that a user namespace gave.
 fn drop_capabilities() -> Result<()> {
     let keep = kept_capabilities();
     let mut sets = rustix::thread::capabilities(None)?;
@@ -199,24 +205,25 @@ fn drop_capabilities() -> Result<()> {
     Ok(())
 }
 
-/// What is kept at most.
+/// The capabilities that are kept at most.
 pub fn kept_capabilities() -> CapabilitySet {
     let of_root = CapabilitySet::CHOWN
         | CapabilitySet::DAC_OVERRIDE
         | CapabilitySet::DAC_READ_SEARCH
         | CapabilitySet::FOWNER
         | CapabilitySet::FSETID
-        // For setfsuid(2), setfsgid(2) and setgroups(2), of such calls all that the filter lets through.
+        // For setfsuid(2), setfsgid(2) and setgroups(2), the only such calls that the filter
+        // allows.
         | CapabilitySet::SETUID
         | CapabilitySet::SETGID
         | CapabilitySet::NET_BIND_SERVICE;
     if rustix::process::geteuid().is_root() { of_root } else { CapabilitySet::empty() }
 }
 
-/// Opens a directory to start from.
+/// Opens a directory as a starting point of look-ups.
 ///
 /// # Errors
-/// What the host says.
+/// The host's error.
 pub fn open_directory(path: &Path) -> Result<std::os::fd::OwnedFd> {
     use rustix::fs::{Mode, OFlags};
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;

@@ -1,15 +1,18 @@
-//! seccomp: the system calls of the kernel crate, of the engine and of Rust's run-time, and no others.
+//! seccomp: allows the system calls of the kernel crate, of the engine and of Rust's run-time, and
+//! no others.
 //!
-//! The filter is a binary search over ranges of numbers whose leaves share one return for each verdict: each start of the
-//! runner pays for the host's translation of it, and for a run of it for every number there is. Prototypes of the same shapes took
-//! 155 us to install with a return in each leaf (250 instructions), 129 with shared ones (146), and a filter of one
-//! instruction 51 (medians of 300).
+//! The filter is a binary search over ranges of numbers, whose leaves share one return for each
+//! verdict. Each start of the runner pays for the host's translation of the filter, and for a run
+//! of it for every call number. Prototypes of the same shapes took 155 us to install with a return
+//! in each leaf (250 instructions), 129 us with shared ones (146), and a filter of one instruction
+//! 51 us (medians of 300).
 
 use anyhow::Result;
 use lind_kernel::requests;
 use seccompiler::sock_filter;
 
-/// Allowed whatever the arguments are. The host judges the arguments; what they may name is what Landlock leaves.
+/// The calls that are allowed with any arguments. The host checks the arguments; Landlock limits
+/// the files that they can name.
 const ALLOWED: &[i64] = &[
     // Files, through descriptors or confined paths.
     libc::SYS_read,
@@ -117,7 +120,7 @@ const ALLOWED: &[i64] = &[
     libc::SYS_gettimeofday,
     libc::SYS_time,
     libc::SYS_times,
-    // Of timers that were made before.
+    // Timers that were created before.
     libc::SYS_timer_settime,
     libc::SYS_timerfd_create,
     libc::SYS_timerfd_settime,
@@ -135,7 +138,7 @@ const ALLOWED: &[i64] = &[
     libc::SYS_eventfd2,
     libc::SYS_futex,
     libc::SYS_restart_syscall,
-    // Sockets; which families there are is said below.
+    // Sockets; BY_ARGUMENT limits their families.
     libc::SYS_connect,
     libc::SYS_accept,
     libc::SYS_accept4,
@@ -163,8 +166,8 @@ const ALLOWED: &[i64] = &[
     libc::SYS_getgid,
     libc::SYS_getegid,
     libc::SYS_getgroups,
-    // As whom this thread uses files, where it is root (`kernel/host/identity.rs`): nothing of it outlives the thread, and what is permitted
-    // never grows.
+    // The ids with which this thread uses files if it is root (`kernel/host/identity.rs`): they end
+    // with the thread, and the permitted set never grows.
     libc::SYS_setfsuid,
     libc::SYS_setfsgid,
     libc::SYS_setgroups,
@@ -181,7 +184,7 @@ const ALLOWED: &[i64] = &[
     libc::SYS_getcpu,
     libc::SYS_set_robust_list,
     libc::SYS_set_tid_address,
-    // Of children there is one, which compiles, and is waited for at the end.
+    // The only child is the compiler process, and the runner waits for it at the end.
     libc::SYS_wait4,
     libc::SYS_rseq,
     libc::SYS_sigaltstack,
@@ -194,7 +197,7 @@ const ALLOWED: &[i64] = &[
 /// fchmodat2(2), which the libc crate does not name on every target.
 const SYS_FCHMODAT2: i64 = 452;
 
-/// Calls allowed by one argument: number, argument, and how it must be.
+/// The calls that are allowed by one argument: number, argument, and test of the argument.
 const BY_ARGUMENT: &[(i64, u8, Test)] = &[
     (libc::SYS_clone, 0, Test::Has(libc::CLONE_THREAD as u32)),
     // A thread with a working directory of its own, to reach a socket by a relative name.
@@ -211,26 +214,27 @@ const BY_ARGUMENT: &[(i64, u8, Test)] = &[
     (libc::SYS_ioctl, 1, Test::Request),
 ];
 
-/// A condition on an argument: on its low half, which is all that the host looks at, but for addresses.
+/// A condition on an argument. The host looks at its low half alone, except for addresses.
 #[derive(Clone, Copy)]
 pub enum Test {
-    /// It has one of these bits.
+    /// The argument has one of these bits.
     Has(u32),
-    /// It is one of these.
+    /// The argument is one of these values.
     OneOf(&'static [u32]),
-    /// This process.
+    /// The argument is this process's id.
     Ourselves,
-    /// An address, and there is none.
+    /// The argument is an address, and null.
     Null,
-    /// Of fcntl(2), with what the next argument must be for some.
+    /// The argument is an allowed command of fcntl(2); for some, the next argument is tested too.
     Command,
-    /// Of ioctl(2).
+    /// The argument is an allowed request of ioctl(2).
     Request,
 }
 
 const ALLOW: u32 = libc::SECCOMP_RET_ALLOW;
 const DENY: u32 = libc::SECCOMP_RET_ERRNO | libc::EPERM as u32;
-/// glibc makes threads with clone3, whose flags lie in memory a filter cannot see, and with clone where there is no clone3.
+/// glibc creates threads with clone3, whose flags lie in memory that a filter cannot read, and
+/// falls back to clone where clone3 is missing.
 const ABSENT: u32 = libc::SECCOMP_RET_ERRNO | libc::ENOSYS as u32;
 const KILL: u32 = libc::SECCOMP_RET_KILL_PROCESS;
 
@@ -243,8 +247,8 @@ const IF_EQUAL: u16 = 0x15; // BPF_JMP | BPF_JEQ | BPF_K
 const IF_AT_LEAST: u16 = 0x35; // BPF_JMP | BPF_JGE | BPF_K
 const IF_BITS: u16 = 0x45; // BPF_JMP | BPF_JSET | BPF_K
 
-/// A filter that is written from its end, because its jumps lead forward only. What has been written is named by how
-/// many instructions follow it; what is written next comes before it.
+/// A filter that is written from its end, because its jumps lead forward only. An instruction is
+/// named by the number of instructions behind it, and each new one is put in front of the others.
 #[derive(Default)]
 struct Backwards(Vec<sock_filter>);
 
@@ -258,13 +262,13 @@ impl Backwards {
         self.push(code, k, 0, 0)
     }
 
-    /// Goes to `yes` or to `no`.
+    /// Jumps to `yes` or to `no`.
     fn jump(&mut self, code: u16, k: u32, yes: usize, no: usize) -> Result<usize> {
         let from = self.0.len() - 1;
         Ok(self.push(code, k, u8::try_from(from - yes)?, u8::try_from(from - no)?))
     }
 
-    /// Goes on at `to`, however far that is.
+    /// Jumps to `to`, however far away it is.
     fn go(&mut self, to: usize) -> Result<usize> {
         let over = u32::try_from(self.0.len() - 1 - to)?;
         Ok(self.statement(GO, over))
@@ -278,12 +282,12 @@ impl Backwards {
 /// The filter of a process that runs guests.
 ///
 /// # Errors
-/// When a jump of it would be too long, which the tests below rule out.
+/// When a jump would be too long, which the tests below rule out.
 pub fn filter() -> Result<Vec<sock_filter>> {
     filter_of(ALLOWED, BY_ARGUMENT)
 }
 
-/// The filter of one that makes only those calls.
+/// The filter of a process that makes only these calls.
 ///
 /// # Errors
 /// As for `filter`.
@@ -293,7 +297,7 @@ pub fn filter_of(allowed: &[i64], arguments: &[(i64, u8, Test)]) -> Result<Vec<s
         .iter()
         .map(|&(number, argument, test)| Ok((number, by_argument(&mut code, argument, test)?)))
         .collect::<Result<Vec<_>>>()?;
-    // What the search jumps to is close to it.
+    // The search can jump only a short way, so each long jump begins near it.
     let mut verdicts =
         blocks.into_iter().map(|(number, block)| Ok((number, code.go(block)?))).collect::<Result<Vec<_>>>()?;
     let absent = code.statement(RETURN, ABSENT);
@@ -311,7 +315,7 @@ pub fn filter_of(allowed: &[i64], arguments: &[(i64, u8, Test)]) -> Result<Vec<s
     Ok(code.0)
 }
 
-/// Writes what allows a call if an argument is as `test` says, and denies it otherwise.
+/// Writes the block that allows a call if `test` holds for an argument, and denies it otherwise.
 fn by_argument(code: &mut Backwards, argument: u8, test: Test) -> Result<usize> {
     let deny = code.statement(RETURN, DENY);
     let allow = code.statement(RETURN, ALLOW);
@@ -343,13 +347,14 @@ fn by_argument(code: &mut Backwards, argument: u8, test: Test) -> Result<usize> 
     Ok(code.argument(argument))
 }
 
-/// Where the verdict changes, ascending from 0: the first number, and what decides from there on.
+/// The ranges of numbers with one verdict, ascending from 0: the first number of each, and its
+/// verdict.
 fn ranges(mut verdicts: Vec<(u32, usize)>, deny: usize) -> Vec<(u32, usize)> {
     verdicts.sort_unstable();
     verdicts.dedup();
     let mut ranges = vec![(0, deny)];
     for (number, verdict) in verdicts {
-        // Begun by the number before, or by the start.
+        // The number before this one, or the start, has begun this range.
         if ranges.last().is_some_and(|&(first, _)| first == number) {
             ranges.pop();
         }
@@ -361,7 +366,7 @@ fn ranges(mut verdicts: Vec<(u32, usize)>, deny: usize) -> Vec<(u32, usize)> {
     ranges
 }
 
-/// Writes the search.
+/// Writes the search for a number in `ranges`.
 fn search(code: &mut Backwards, ranges: &[(u32, usize)]) -> Result<usize> {
     if let [(_, verdict)] = ranges {
         return Ok(*verdict);
@@ -379,7 +384,7 @@ mod tests {
         u32::try_from(if high { argument >> 32 } else { argument & 0xffff_ffff }).unwrap()
     }
 
-    /// What the filter says of a call: a small machine for the instructions we emit.
+    /// The filter's verdict on a call: a small machine for the instructions that we emit.
     fn verdict(number: u32, args: [u64; 6]) -> u32 {
         let program = filter().unwrap();
         let (mut at, mut accumulator) = (0, 0);

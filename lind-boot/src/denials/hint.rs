@@ -1,21 +1,22 @@
-//! What can be done about a denial: by the command itself, and by the person who started it.
+//! Advice about a denial: to the command, and to the person who started it.
 //!
-//! A hint is pasted into a shell or a policy. It is about the very thing that was refused, and part of it may be a guest's own words: so
-//! options are words of a shell ([`shell_word`]), and paths are literal strings of TOML, which a shell takes for one word too. Where that
-//! cannot be, or a rule for this thing alone cannot be written, there is no hint.
+//! A hint is pasted into a shell or a policy. It allows exactly the thing that was denied, and part
+//! of it may be words of a guest: so options are quoted as shell words ([`shell_word`]), and paths
+//! are literal strings of TOML, which a shell takes for one word too. Where that is impossible, or
+//! a rule would allow more than this thing, no hint is given.
 
 use lind_kernel::denial::Denial;
 use lind_kernel::text::{is_seen, shell_word};
 
 use super::text::{call, grate};
 
-/// The longest name in a hint: a longer one would be cut off where it is shown.
+/// The longest name in a hint: a longer one would be cut where it is printed.
 const LONGEST: usize = 300;
 
-/// What the write filter says before a name that is protected in any directory.
+/// The write filter's words before a name that is protected in every directory.
 const ANY: &str = ", as any ";
 
-/// What the command can do without more rights.
+/// Advice to the command: what it can do without more rights.
 pub fn instead(denial: &Denial) -> Option<&'static str> {
     let rule = denial.rule.as_str();
     Some(match grate(denial) {
@@ -41,12 +42,12 @@ pub fn instead(denial: &Denial) -> Option<&'static str> {
     })
 }
 
-/// Whether a file of git's own was refused, as `init`, `clone` and `worktree add` make them.
+/// Whether a file of git's own was denied, such as `init`, `clone` and `worktree add` create.
 fn subject_is_of_git(denial: &Denial) -> bool {
     denial.subject.split('/').any(|name| name == ".git")
 }
 
-/// What the person who started the command would add to the options or the policy.
+/// Advice to the person who started the command: an addition to the options or the policy.
 pub fn hint(denial: &Denial) -> Option<String> {
     let subject = denial.subject.as_str();
     match grate(denial) {
@@ -54,7 +55,7 @@ pub fn hint(denial: &Denial) -> Option<String> {
         "write_filter" if denial.rule.starts_with("not among") => listed(subject, "write"),
         "write_filter" if denial.rule.contains(ANY) => {
             let name = denial.rule.split_once(ANY)?.1;
-            // A name with others is a pattern to the option.
+            // With other characters the option would take it for a pattern.
             let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-+".contains(c);
             name.chars().all(is_plain).then(|| format!("--allow-name {name}"))
         }
@@ -75,14 +76,15 @@ pub fn hint(denial: &Denial) -> Option<String> {
     }
 }
 
-/// A path in a list of the policy. One with a character of patterns would allow others too.
+/// The entry of a path in a list of the policy. A path with a character of patterns would allow
+/// others too.
 fn listed(path: &str, list: &str) -> Option<String> {
     let is_literal =
         path.starts_with('/') && path.len() <= LONGEST && path.chars().all(|c| is_seen(c) && !"'*?[]\\".contains(c));
     is_literal.then(|| format!("'{path}' in the list {list} of the policy"))
 }
 
-/// What `--allow` takes so that this may be done, and nothing that has to do with something else: `what` is `VERB PROTOCOL ADDRESS`.
+/// The value of `--allow` that permits this and nothing else. `what` is `VERB PROTOCOL ADDRESS`.
 fn allowed(what: &str, subject: &str) -> Option<String> {
     let mut words = what.split(' ');
     let (verb, protocol) = (words.next()?, words.next()?);
@@ -103,7 +105,7 @@ fn allowed(what: &str, subject: &str) -> Option<String> {
         ("connect" | "send", _) if protocol == "icmp" => Some(format!("out icmp {address}")),
         ("connect" | "send", "0") => None,
         ("connect" | "send", _) => Some(subject.to_owned()),
-        // A program listens so after its bind was refused; that was said.
+        // A program listens on port 0 after its bind was denied, which was reported.
         ("listen" | "accept", "0") => None,
         ("accept", _) => Some(format!("accept {protocol} {address} {port}")),
         // Connections to any address of this host come from anywhere.
@@ -114,7 +116,8 @@ fn allowed(what: &str, subject: &str) -> Option<String> {
     }
 }
 
-/// The name of a unix socket as a rule has it, in which blanks separate words and some characters make a pattern.
+/// The name of a unix socket as it is written in a rule, where blanks separate words and some
+/// characters make a pattern.
 fn socket_rule(name: &str) -> Option<String> {
     let can_be_said = name.len() > 1 && name.chars().all(|c| c.is_ascii_graphic());
     if !can_be_said || !name.starts_with(['/', '@']) {
@@ -128,7 +131,7 @@ fn is_host(name: &str) -> bool {
     name.len() < 254 && !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c))
 }
 
-/// Whether a call with paths is one that changes files.
+/// Whether the denied call changes files.
 fn may_change(denial: &Denial) -> bool {
     use lind_abi::paths::{FILE_USES, effect};
     const CHANGES: u16 = effect::WRITE | effect::CREATE | effect::REMOVE | effect::META | effect::LINK;

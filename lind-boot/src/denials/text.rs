@@ -1,4 +1,4 @@
-//! What is said about a denial, to people and to programs.
+//! The texts of denials, for people and for programs.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -9,11 +9,12 @@ use serde_json::json;
 
 use super::hint::{hint, instead};
 
-/// The most of a name in a line, and in an object, in bytes: the rest of it is left out.
+/// The most bytes of a name in a line and in an object; its middle is left out beyond that.
 const IN_LINE: usize = 400;
 const IN_OBJECT: usize = 600;
 
-/// What makes two denials the same to people. A limit of all programs is reached once, whichever program comes to it.
+/// The key by which a line is printed once. A limit of all programs is reached once, whichever
+/// program reaches it.
 pub fn key(denial: &Denial) -> String {
     if is_limit(denial) {
         return format!("{} {}", denial.grate, denial.rule);
@@ -22,16 +23,17 @@ pub fn key(denial: &Denial) -> String {
     format!("{} {} {} {} {what}", denial.grate, denial.program, denial.number, denial.rule)
 }
 
-/// A line for people: what was refused, what the command itself can do, and what the person who started it can do.
+/// A line for people: what was denied, what the command can do, and what the person who started it
+/// can do.
 pub fn line(denial: &Denial) -> String {
     let call = call(denial).map(|call| format!("{call} ")).unwrap_or_default();
     let what = shortened(&denial.what, IN_LINE);
-    // The text of a grate may name the call already.
+    // The grate's text may begin with the name of the call.
     let call = if what.starts_with(call.trim_end()) { "" } else { &call };
     let end = denial.error.map_or_else(|| "all programs are killed".to_owned(), |errno| format!("{errno}"));
     let other = instead(denial).map(|other| format!("; instead: {other}")).unwrap_or_default();
     let how = hint(denial).map(|hint| format!("; to allow it: {hint}")).unwrap_or_default();
-    // A limit that the line of grates does not fit into is none of a program's.
+    // If the line of grates itself exceeds a limit, no program is to blame.
     let in_front = is_limit(denial) && is_grate_name(denial.program.as_bytes());
     let program = if in_front { "the sandbox itself".to_owned() } else { shortened(&denial.program, IN_LINE) };
     let rule = shortened(&denial.rule, IN_LINE);
@@ -50,7 +52,8 @@ pub fn object(denial: &Denial) -> String {
     text::json(&format!("{object}\n"))
 }
 
-/// A text without its middle if it is long: names of files have the directory in front, and the name itself at the end.
+/// A text without its middle if it is long: names of files have the directory in front, and the
+/// name itself at the end.
 pub fn shortened(text: &str, most: usize) -> String {
     if text.len() <= most {
         return text.to_owned();
@@ -59,17 +62,17 @@ pub fn shortened(text: &str, most: usize) -> String {
     format!("{}[{} bytes left out]{}", &text[..head], tail - head, &text[tail..])
 }
 
-/// Whether a limit was reached.
+/// Whether the denial is about a limit.
 pub fn is_limit(denial: &Denial) -> bool {
     denial.rule.starts_with("limit ")
 }
 
-/// The grate that refused it.
+/// The name of the grate that denied the call.
 pub fn grate(denial: &Denial) -> &str {
     denial.grate.strip_suffix("_grate").unwrap_or(&denial.grate)
 }
 
-/// The name of the call that was refused.
+/// The name of the denied call.
 pub fn call(denial: &Denial) -> Option<String> {
     let number = u32::try_from(denial.number).ok().filter(|_| denial.error.is_some())?;
     lind_abi::syscall(number).filter(|_| !is_limit(denial)).map(|row| row.name.to_owned())

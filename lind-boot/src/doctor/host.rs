@@ -1,24 +1,25 @@
-//! What of the host and of the installation decides how well a sandbox holds, or how fast it starts.
+//! Facts about the host and the installation that decide how well a sandbox holds, or how fast it
+//! starts.
 
 use std::path::{Path, PathBuf};
 
 use lind_engine::{CodeStore, Engine, Seal};
 use rustix::process::{Resource, getrlimit};
 
-use super::parts::Told;
+use super::parts::Report;
 use crate::found::is_module;
 use crate::installed;
 
-/// Something that is known of the host.
+/// A fact about the host.
 #[derive(Debug)]
 pub struct Fact {
-    /// What it is of.
+    /// The name of the fact.
     pub name: &'static str,
-    /// What is so.
+    /// The fact itself.
     pub value: String,
-    /// What to do, if it is not as it should be.
+    /// The advice, if it is not as it should be.
     pub advice: Option<String>,
-    /// Whether something that is promised does not hold because of it.
+    /// Whether a promise does not hold because of it.
     pub less: bool,
 }
 
@@ -36,11 +37,12 @@ impl Fact {
     }
 }
 
-/// Which version of Landlock keeps signals and abstract sockets in, and the kernel that has it.
+/// The version of Landlock that confines signals and abstract sockets, and the first kernel with
+/// it.
 pub const SCOPES: (i32, &str) = (6, "Linux 6.12");
 
-/// All that is known without trying it, and what two parts have told.
-pub fn facts(mounts: &Told, landlock: &Told) -> Vec<Fact> {
+/// All facts: those that need no trial, and those that two trials have reported.
+pub fn facts(mounts: &Report, landlock: &Report) -> Vec<Fact> {
     let kernel = rustix::system::uname().release().to_string_lossy().into_owned();
     let user = rustix::process::geteuid().as_raw();
     let mut facts = vec![
@@ -55,9 +57,9 @@ pub fn facts(mounts: &Told, landlock: &Told) -> Vec<Fact> {
     facts
 }
 
-fn namespaces(told: &Told) -> Fact {
+fn namespaces(report: &Report) -> Fact {
     const NAME: &str = "mounts of its own";
-    match (told.facts.get("mounts"), &told.failed) {
+    match (report.facts.get("mounts"), &report.failed) {
         (Some(0), _) => Fact::fine(NAME, "yes, with this user's rights"),
         (Some(_), _) => Fact::fine(NAME, "yes, in a user namespace"),
         (None, why) => {
@@ -67,7 +69,7 @@ fn namespaces(told: &Told) -> Fact {
     }
 }
 
-/// What keeps user namespaces from being made here, as far as the host says so.
+/// The advice on how to permit user namespaces, as far as the host shows what forbids them.
 pub fn allowing_namespaces() -> String {
     let is = |name: &str, value: &str| {
         std::fs::read_to_string(Path::new("/proc/sys").join(name)).is_ok_and(|text| text.trim() == value)
@@ -97,9 +99,9 @@ pub fn allowing_namespaces() -> String {
     }
 }
 
-fn version_of_landlock(told: &Told) -> Fact {
+fn version_of_landlock(report: &Report) -> Fact {
     const NAME: &str = "Landlock";
-    match told.facts.get("landlock") {
+    match report.facts.get("landlock") {
         Some(&version) if version >= SCOPES.0 => Fact::fine(NAME, format!("version {version}")),
         Some(version) => Fact::wrong(
             NAME,
@@ -149,7 +151,7 @@ fn limits() -> Vec<Fact> {
     vec![files, addresses, threads]
 }
 
-/// Key, cache, and what was installed: whether this version and this user can use it.
+/// The key, the cache and the installed files: whether this version and this user can use them.
 fn store() -> Vec<Fact> {
     let mut facts = Vec::new();
     let store = match CodeStore::open() {
@@ -195,7 +197,7 @@ fn found(name: &'static str, place: Option<PathBuf>, advice: &str) -> Fact {
     }
 }
 
-/// The tools, and whether their first start is a slow one.
+/// The image with the tools, and whether they are compiled already.
 fn image(engine: &Engine) -> Fact {
     const NAME: &str = "image";
     let Some(image) = installed::image() else { return found(NAME, None, "make, or --image DIR") };
@@ -230,7 +232,7 @@ fn grates(engine: &Engine) -> Fact {
         match seal {
             Some(Seal::Valid) => {}
             Some(Seal::OtherVersion) => old += 1,
-            // Of another user, or of nobody.
+            // It was compiled by another user, or is not signed.
             Some(Seal::Invalid) | None => left += usize::from(!engine.is_ready(module)),
         }
     }

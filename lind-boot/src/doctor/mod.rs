@@ -1,7 +1,8 @@
-//! `lind-boot doctor`: whether what is promised of a sandbox holds on this host, and what to do where it does not.
+//! `lind-boot doctor`: checks whether the sandbox holds what it promises on this host, and says
+//! what to do if not.
 //!
-//! What is up is learnt by trying: processes of this program put up walls, all of a sandbox or one alone, and then try what must not be
-//! possible ([`parts`], [`trials`]). Nothing is taken from what we meant to set.
+//! Each wall is tested, not assumed: processes of this program put up walls, all of a sandbox or a
+//! single one, and then try things that must not be possible ([`parts`], [`trials`]).
 
 mod host;
 mod parts;
@@ -16,7 +17,7 @@ use clap::Args;
 
 use crate::run::{self, Failure};
 use host::Fact;
-use parts::{Part, Told};
+use parts::{Part, Report};
 use trials::{Bait, Target, Trial};
 
 /// Options of `doctor`.
@@ -39,15 +40,15 @@ pub struct Doctor {
     pub process: u32,
 }
 
-/// A wall, or all of them.
+/// A wall, or all walls of a sandbox.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Wall {
-    /// The kernel of cages and its grates: a program asks.
+    /// The kernel of cages and the grates, seen from a program in a cage.
     Kernel,
     Root,
     Landlock,
     Seccomp,
-    /// What is left to code that took the runner over.
+    /// All walls, seen from code that controls the runner.
     All,
 }
 
@@ -64,7 +65,7 @@ impl Wall {
         }
     }
 
-    /// Whether it is promised to refuse that (docs/threat-model.md).
+    /// Whether the wall promises to refuse the trial (docs/threat-model.md).
     fn refuses(self, trial: Trial) -> bool {
         use Trial::{Abstract, Exec, Mount, Port, Protected, Read, ReadAt, Signal, Socket, Start, Write, WriteAt};
         match self {
@@ -72,12 +73,13 @@ impl Wall {
             Wall::Root => matches!(trial, Read | Write | Socket | Exec),
             Wall::Landlock => matches!(trial, Read | Write | ReadAt | WriteAt | Abstract | Signal | Exec),
             Wall::Seccomp => matches!(trial, Signal | Start | Mount | Exec),
-            // The runner connects for its cages: that the kernel of cages alone keeps from them.
+            // The runner makes the connections of its cages, so only the kernel of cages can refuse
+            // those two.
             Wall::All => !matches!(trial, Protected | Port),
         }
     }
 
-    /// What to do where it does not.
+    /// The advice if the wall does not refuse a trial.
     fn advice(self) -> String {
         match self {
             Wall::Kernel => "report this: a program in a cage was not refused (SECURITY.md)".into(),
@@ -88,7 +90,7 @@ impl Wall {
         }
     }
 
-    /// What to do where nothing was found out about it.
+    /// The advice if the wall could not be tried.
     fn advice_to_try(self) -> String {
         match self {
             Wall::Kernel | Wall::All => "fix the failure that is named here, and run the doctor again".into(),
@@ -97,35 +99,35 @@ impl Wall {
     }
 }
 
-/// How something went.
+/// The outcome of a trial behind a wall.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Outcome {
-    /// Not this wall's part.
+    /// The wall does not promise to refuse it.
     NotPromised,
-    /// By this error.
+    /// It was refused with this error.
     Refused(i32),
     Allowed,
     /// It could not be tried.
     Unknown,
 }
 
-/// What was found out.
+/// All facts and outcomes.
 struct Findings {
     facts: Vec<Fact>,
     outcomes: BTreeMap<(Trial, Wall), Outcome>,
-    /// What is less than promised, and what to do.
+    /// The promises that do not hold, each with advice.
     less: Vec<(String, String)>,
 }
 
-/// Finds out, and prints it. Whether everything holds.
+/// Tries everything, prints the findings, and returns whether all promises hold.
 ///
 /// # Errors
-/// When there is nothing to try it on, or nobody takes what is printed.
+/// When the files to try it on cannot be created, or standard output fails.
 pub fn run(options: &Doctor) -> Result<bool, Failure> {
     if let (Some(part), Some(folder)) = (options.part, &options.target) {
         let program = crate::installed::program().context("cannot find the file of lind-boot itself (mount /proc)")?;
         let target = Target { folder: folder.clone(), port: options.port, process: options.process, program };
-        return parts::be(part, &target).map(|()| true);
+        return parts::run(part, &target).map(|()| true);
     }
     let bait = Bait::new()?;
     let findings = Findings::of(bait.target());
@@ -137,7 +139,7 @@ pub fn run(options: &Doctor) -> Result<bool, Failure> {
 impl Findings {
     fn of(target: &Target) -> Findings {
         let mounts = parts::ask(Part::Mounts, target);
-        let told: BTreeMap<Wall, Told> = [
+        let reports: BTreeMap<Wall, Report> = [
             (Wall::Kernel, Part::Cage),
             (Wall::Root, Part::Root),
             (Wall::Landlock, Part::Landlock),
@@ -147,26 +149,26 @@ impl Findings {
         .into_iter()
         .map(|(wall, part)| (wall, parts::ask(part, target)))
         .collect();
-        let facts = host::facts(&mounts, &told[&Wall::Landlock]);
+        let facts = host::facts(&mounts, &reports[&Wall::Landlock]);
         let mut findings = Findings { facts, outcomes: BTreeMap::new(), less: Vec::new() };
         for fact in findings.facts.iter().filter(|fact| fact.less) {
             let advice = fact.advice.clone().unwrap_or_default();
             findings.less.push((format!("{}: {}", fact.name, fact.value), advice));
         }
-        findings.judge(&told, target.port != 0);
-        findings.of_process(&told[&Wall::All]);
+        findings.judge(&reports, target.port != 0);
+        findings.of_process(&reports[&Wall::All]);
         findings
     }
 
-    /// Compares what was told with what is promised.
-    fn judge(&mut self, told: &BTreeMap<Wall, Told>, port: bool) {
+    /// Compares the outcomes with the promises.
+    fn judge(&mut self, reports: &BTreeMap<Wall, Report>, port: bool) {
         for wall in Wall::ALL {
-            let of_wall = &told[&wall];
+            let of_wall = &reports[&wall];
             if let Some(why) = &of_wall.failed {
                 self.less.push((format!("{}: could not be tried: {why}", wall.name()), wall.advice_to_try()));
             }
             for trial in Trial::ALL {
-                // Without a port nobody connects.
+                // The port is tried only if there is one.
                 let asked = trial != Trial::Port || port;
                 let outcome = match of_wall.trials.get(&trial) {
                     _ if !asked || !wall.refuses(trial) => Outcome::NotPromised,
@@ -185,8 +187,8 @@ impl Findings {
         }
     }
 
-    /// What the host says of the runner behind its walls.
-    fn of_process(&mut self, walls: &Told) {
+    /// Adds what the host reports about the runner behind its walls.
+    fn of_process(&mut self, walls: &Report) {
         let mut facts = Vec::new();
         match walls.facts.get("capabilities") {
             Some(0) => facts.push(("capabilities", "those of files at most", true)),
@@ -198,7 +200,7 @@ impl Findings {
             facts.push(("filter of calls", if filter { "in force" } else { "not in force" }, filter));
             facts.push(("new privileges", if privileges { "none to be had" } else { "can be had" }, privileges));
         }
-        // Nothing is promised of that: such a process could as well read the key.
+        // This is not promised: such a process could as well read the key.
         let readable = match walls.facts.get("readable") {
             Some(1) => "may be read by this user's other processes",
             _ => "cannot be read from here",
@@ -222,12 +224,12 @@ fn field(status: &str, name: &str) -> Option<u32> {
     value.trim().parse().ok()
 }
 
-/// How many filters of calls a process has; of an older kernel, whether it has any.
+/// The number of seccomp filters of a process. An older kernel only shows whether there is one.
 fn filters(status: &str) -> u32 {
     field(status, "Seccomp_filters").unwrap_or_else(|| u32::from(field(status, "Seccomp") == Some(2)))
 }
 
-/// Those that whoever started us has put up are not ours: a container's.
+/// The number of filters that were in force before, such as a container's.
 fn own_filters() -> u32 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     field(&status, "Seccomp_filters").unwrap_or(0)

@@ -1,5 +1,5 @@
-//! The processes in which something is tried: each puts up walls, all or one alone, and tells on its standard output, a line for each
-//! thing: its name and a number.
+//! The processes that try things. Each puts up walls, all or a single one, and reports on standard
+//! output: for each trial or fact a line with its name and a number.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -16,18 +16,18 @@ use super::trials::{Target, Trial};
 use crate::run::{Attendant, Failure};
 use crate::{config, confine, installed, sandbox};
 
-/// What is told when nothing comes any more but the last trial.
+/// The report before the last trial.
 const READY: &str = "ready";
 
-/// What a part may take: the first start of a user compiles grates.
-const PATIENCE: Duration = Duration::from_secs(120);
+/// The longest time of a part: the first start of a user compiles grates.
+const TIME: Duration = Duration::from_secs(120);
 
-/// Behind what something is tried.
+/// The walls behind which a process tries things.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, ValueEnum)]
 pub enum Part {
-    /// Mounts of its own, if the host permits them: with 1 in a user namespace
+    /// Mounts of its own, if the host permits them: reports 1 if that takes a user namespace
     Mounts,
-    /// A program in a sandbox asks
+    /// A program in a sandbox
     Cage,
     /// The sandbox's root alone
     Root,
@@ -35,35 +35,35 @@ pub enum Part {
     Landlock,
     /// seccomp alone
     Seccomp,
-    /// Everything that stands around a sandbox
+    /// All walls around a sandbox
     Walls,
 }
 
-/// What a part has told.
+/// The report of a part.
 #[derive(Default, Debug)]
-pub struct Told {
-    /// What was tried, and what the host said: 0 if it was done.
+pub struct Report {
+    /// The trials, and the host's error for each; 0 if it succeeded.
     pub trials: BTreeMap<Trial, i32>,
     /// Other numbers.
     pub facts: BTreeMap<String, i32>,
-    /// Of /proc/PID/status behind the walls, None without /proc.
+    /// The text of /proc/PID/status behind the walls. None without /proc.
     pub status: Option<String>,
-    /// Why it did not come to that.
+    /// Why the part failed.
     pub failed: Option<String>,
 }
 
-/// The options of the sandbox in which everything is tried: those that `run` has by itself, and one directory.
+/// The options of the sandbox for the trials: the defaults of `run`, and one directory.
 fn options(target: &Target) -> sandbox::Options {
     let mut volume = target.project().into_os_string();
     volume.push(":/project");
-    sandbox::Options { volume: vec![volume], timeout: Some(PATIENCE), ..sandbox::Options::default() }
+    sandbox::Options { volume: vec![volume], timeout: Some(TIME), ..sandbox::Options::default() }
 }
 
-/// Is a part: the process that another one of us has started.
+/// Runs a part, in the process that [`ask`] has started.
 ///
 /// # Errors
-/// Why it comes to nothing.
-pub fn be(part: Part, target: &Target) -> Result<(), Failure> {
+/// When the walls cannot be put up.
+pub fn run(part: Part, target: &Target) -> Result<(), Failure> {
     match part {
         Part::Mounts => {
             let user = confine::unshare_mounts(false).is_err();
@@ -89,7 +89,7 @@ fn words(target: &Target) -> Result<Vec<OsString>> {
     Ok(std::iter::once("doctor_grate".to_owned()).chain(words).map(OsString::from).collect())
 }
 
-/// What tries everything behind the walls, and ends the process.
+/// Tries everything behind the walls, and exits.
 fn trying(target: &Target) -> Result<Attendant> {
     let open = confine::open_directory(&target.folder)?;
     let target = target.clone();
@@ -132,22 +132,23 @@ fn try_all(target: &Target, open: &std::os::fd::OwnedFd) {
         tell(trial.name(), error);
         if trial == Trial::Mount {
             tell(READY, 0);
-            // Whoever started this looks at it from outside, and says when that is done.
+            // The process that started this one inspects it from outside, and closes standard input
+            // then.
             let _ = std::io::stdin().read(&mut [0]);
         }
     });
 }
 
-/// Starts a part, and hears what it tells.
-pub fn ask(part: Part, target: &Target) -> Told {
-    let mut told = Told::default();
-    if let Err(error) = heard(part, target, &mut told) {
-        told.failed = Some(format!("{error:#}"));
+/// Starts a part, and reads its report.
+pub fn ask(part: Part, target: &Target) -> Report {
+    let mut report = Report::default();
+    if let Err(error) = read_report(part, target, &mut report) {
+        report.failed = Some(format!("{error:#}"));
     }
-    told
+    report
 }
 
-fn heard(part: Part, target: &Target, told: &mut Told) -> Result<()> {
+fn read_report(part: Part, target: &Target, report: &mut Report) -> Result<()> {
     let program = installed::program().context("cannot find the file of lind-boot itself (mount /proc)")?;
     let name = part.to_possible_value().context("a part has a name")?;
     let mut child = Command::new(program)
@@ -169,35 +170,35 @@ fn heard(part: Part, target: &Target, told: &mut Told) -> Result<()> {
         let of_cage = words.iter().find(|(_, word)| word == name).map(|(trial, _)| *trial);
         let trial = of_cage.or_else(|| Trial::ALL.into_iter().find(|trial| trial.name() == name));
         match trial {
-            Some(trial) => drop(told.trials.insert(trial, number)),
+            Some(trial) => drop(report.trials.insert(trial, number)),
             None if name == READY => {
                 asked_for_exec = true;
                 let seen = |name: &str| format!("/proc/{}/{name}", child.id());
                 if part == Part::Walls {
-                    told.status = std::fs::read_to_string(seen("status")).ok();
-                    told.facts.insert("readable".into(), i32::from(std::fs::File::open(seen("mem")).is_ok()));
+                    report.status = std::fs::read_to_string(seen("status")).ok();
+                    report.facts.insert("readable".into(), i32::from(std::fs::File::open(seen("mem")).is_ok()));
                 }
                 drop(child.stdin.take());
             }
-            None => drop(told.facts.insert(name.to_owned(), number)),
+            None => drop(report.facts.insert(name.to_owned(), number)),
         }
     }
-    ended(&mut child, asked_for_exec, told)
+    ended(&mut child, asked_for_exec, report)
 }
 
-/// Of a part that has closed its output.
-fn ended(child: &mut Child, asked_for_exec: bool, told: &mut Told) -> Result<()> {
+/// Waits for a part that has closed its output.
+fn ended(child: &mut Child, asked_for_exec: bool, report: &mut Report) -> Result<()> {
     drop(child.stdin.take());
     let mut said = String::new();
     if let Some(errors) = &mut child.stderr {
         let _ = errors.take(64 << 10).read_to_string(&mut said);
     }
     let status = child.wait()?;
-    if asked_for_exec && !told.trials.contains_key(&Trial::Exec) {
-        // It has become another program, which could not tell.
-        told.trials.insert(Trial::Exec, 0);
+    if asked_for_exec && !report.trials.contains_key(&Trial::Exec) {
+        // The process executed another program, which could not report.
+        report.trials.insert(Trial::Exec, 0);
     }
-    if told.trials.is_empty() && told.facts.is_empty() {
+    if report.trials.is_empty() && report.facts.is_empty() {
         let last = said.lines().rev().find(|line| line.starts_with("lind-boot: ")).or_else(|| said.lines().last());
         let last = last.map(|line| line.trim_start_matches("lind-boot: ").to_owned());
         return Err(anyhow!(

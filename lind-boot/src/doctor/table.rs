@@ -1,4 +1,4 @@
-//! What was found out, for people and as JSON.
+//! Prints the findings as a table and as JSON.
 
 use std::fmt::Write as _;
 
@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::trials::Trial;
 use super::{Findings, Outcome, Wall};
 
-/// For people.
+/// The table.
 pub fn text(findings: &Findings) -> String {
     let mut text = String::new();
     for fact in &findings.facts {
@@ -50,7 +50,7 @@ fn cell(outcome: Outcome) -> String {
     }
 }
 
-/// For programs.
+/// The JSON.
 pub fn json(findings: &Findings) -> String {
     let facts: Vec<Value> = findings
         .facts
@@ -67,7 +67,7 @@ pub fn json(findings: &Findings) -> String {
     text::json(&format!("{all:#}\n"))
 }
 
-/// None for what is not promised.
+/// The outcome as JSON; null if the wall does not promise to refuse the trial.
 fn outcome(outcome: Outcome) -> Value {
     match outcome {
         Outcome::NotPromised => Value::Null,

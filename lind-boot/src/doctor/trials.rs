@@ -1,4 +1,5 @@
-//! What is tried: by code in the place of the runner here, and by a program in a cage by words for `grates/doctor`.
+//! The trials: made here by code in the place of the runner, and by a program in a cage, which gets
+//! words for `grates/doctor`.
 
 use std::io::ErrorKind;
 use std::os::fd::{AsFd, OwnedFd};
@@ -13,37 +14,37 @@ use rustix::fs::{CWD, Mode, OFlags};
 
 use crate::{confine, installed};
 
-/// Something that must not be possible.
+/// An action that must not be possible.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Trial {
-    /// Read a file outside, by its path.
+    /// Read a file outside the root, by its path.
     Read,
-    /// Make one there.
+    /// Create a file outside the root.
     Write,
-    /// Read one by a directory that was open before the walls.
+    /// Read a file through a directory that was open before the walls went up.
     ReadAt,
-    /// Make one so.
+    /// Create a file through that directory.
     WriteAt,
-    /// Write what the policy protects in a project.
+    /// Write a file that the policy protects in a project.
     Protected,
     /// Connect to a port of 127.0.0.1.
     Port,
     /// Connect to a unix socket by its path.
     Socket,
-    /// Connect to one without a path.
+    /// Connect to an abstract unix socket.
     Abstract,
     /// Send a signal to a process.
     Signal,
     /// Start a process.
     Start,
-    /// Go to a mount namespace of its own.
+    /// Enter a mount namespace of its own.
     Mount,
-    /// Become another program.
+    /// Execute another program.
     Exec,
 }
 
 impl Trial {
-    /// In the order in which they are shown. The last one may be the last thing that a process does.
+    /// The trials in the order of the table. The last one may be the last action of a process.
     pub const ALL: [Trial; 12] = [
         Trial::Read,
         Trial::Write,
@@ -59,7 +60,7 @@ impl Trial {
         Trial::Exec,
     ];
 
-    /// Its name where programs read it.
+    /// The name for programs.
     pub fn name(self) -> &'static str {
         match self {
             Trial::Read => "read",
@@ -77,7 +78,7 @@ impl Trial {
         }
     }
 
-    /// What it is, for people.
+    /// The name for people.
     pub fn says(self) -> &'static str {
         match self {
             Trial::Read => "read a file outside",
@@ -96,14 +97,15 @@ impl Trial {
     }
 }
 
-/// What is outside and must not be reached. It is gone when this is dropped.
+/// Files and sockets outside the root that must not be reached. They are removed when this is
+/// dropped.
 pub struct Bait {
     target: Target,
-    /// What listens there, as long as somebody may connect.
+    /// The listening sockets, kept open until the trials are over.
     _listeners: (UnixListener, Option<UnixListener>, Option<std::net::TcpListener>),
 }
 
-/// The same, as the parts are told of it.
+/// The same, as it is passed to the parts.
 #[derive(Clone)]
 pub struct Target {
     /// A directory of the host.
@@ -117,10 +119,10 @@ pub struct Target {
 }
 
 impl Bait {
-    /// Lays it out in a new directory.
+    /// Creates them in a new directory.
     ///
     /// # Errors
-    /// When there is no room for temporary files.
+    /// When the directory for temporary files cannot be written.
     pub fn new() -> Result<Bait> {
         use std::os::unix::fs::DirBuilderExt as _;
         let program = installed::program().context("cannot find the file of lind-boot itself (mount /proc)")?;
@@ -141,7 +143,7 @@ impl Bait {
         Ok(Bait { target, _listeners: (socket, hidden, server) })
     }
 
-    /// For a part.
+    /// The description for a part.
     pub fn target(&self) -> &Target {
         &self.target
     }
@@ -173,7 +175,7 @@ impl Target {
         Ok(name.context("the name of the temporary directory is not UTF-8 (set TMPDIR)")?.to_owned())
     }
 
-    /// The words for a program in a cage, and what each of them tries.
+    /// The words for a program in a cage, with the trial that each stands for.
     ///
     /// # Errors
     /// When the directory has no name.
@@ -191,7 +193,8 @@ impl Target {
         ])
     }
 
-    /// Tries everything from this process. `tell` hears of each what the host said: 0 if it was done. What comes last may not return.
+    /// Tries everything from this process. `tell` gets the host's error for each trial, or 0 if it
+    /// succeeded. The last trial may not return.
     pub fn tried(&self, open: &OwnedFd, tell: &mut dyn FnMut(Trial, i32)) {
         let number = |error: std::io::Error| error.raw_os_error().unwrap_or(libc::EIO);
         let of_host = |done: rustix::io::Result<()>| done.map_or_else(rustix::io::Errno::raw_os_error, |()| 0);
@@ -210,7 +213,7 @@ impl Target {
         let process = i32::try_from(self.process).ok().and_then(rustix::process::Pid::from_raw);
         let signal = |process| of_host(rustix::process::test_kill_process(process));
         tell(Trial::Signal, process.map_or(libc::ESRCH, signal));
-        // All that it has is what this process has: nothing need be opened for it.
+        // The child needs no more files: nothing has to be opened for it.
         let started = Command::new(&self.program).arg("--version").spawn().and_then(|mut child| child.wait());
         tell(Trial::Start, started.map_or_else(|error| refused_start(&error), |_| 0));
         let mounts = confine::unshare_mounts(false);
@@ -223,7 +226,7 @@ impl Target {
     }
 }
 
-/// A process that was started and could not become the program was started.
+/// A process that was started but could not execute the program was started all the same.
 fn refused_start(error: &std::io::Error) -> i32 {
     match error.kind() {
         ErrorKind::NotFound => 0,

@@ -1,6 +1,7 @@
-//! A command line of grates as a tree, without running it.
+//! Parses a command line of grates into a tree, without running it.
 //!
-//! Where a grate's options end only the grate knows: those with the SDK say it, options of others end at the first word that names a grate or a program.
+//! Only a grate knows where its options end. A grate with the SDK is asked; the options of others
+//! end at the first word that names a grate or a program.
 
 use std::path::{Path, PathBuf};
 
@@ -14,22 +15,22 @@ use super::said::Said;
 use crate::outside::Folders;
 use crate::stack::{self, Grate};
 
-/// A grate, and what it declares.
+/// A grate, and its manifest.
 pub struct Node {
-    /// As it was typed.
+    /// Its name, as it was typed.
     pub name: String,
     /// Its options, as they were typed.
     pub options: Vec<String>,
     /// For a composer: the chains between `%{` and `%}`.
     pub stacks: Vec<Vec<Node>>,
-    /// None if it declares nothing, and so may do anything.
+    /// The manifest. None if it declares nothing, and so may do anything.
     pub manifest: Option<Manifest>,
-    /// What it says of itself. None if it has not the SDK.
+    /// Its description of itself. None if it is built without the SDK.
     pub said: Option<Said>,
 }
 
 /// # Errors
-/// Other brackets than the grate takes.
+/// When the number of brackets is not the one that the grate takes.
 fn check_brackets(name: &str, stacks: usize, manifest: &Manifest) -> Result<()> {
     match manifest.composes() {
         Some(_) if stacks == 0 => bail!("{name}: expected %{{ after its options, then grates, then %}}"),
@@ -40,14 +41,14 @@ fn check_brackets(name: &str, stacks: usize, manifest: &Manifest) -> Result<()> 
     }
 }
 
-/// Whether programs may be found behind this grate that are not in the root.
+/// Whether programs that are not in the root may be found behind this grate.
 fn brings_programs(manifest: &Manifest) -> bool {
     let brings = |role| role >= Some(Role::Alters);
     let any = manifest.role_of_any().filter(|_| manifest.composes().is_none());
     !manifest.declared() || syscall_named("execve").is_some_and(|row| brings(manifest.role(row.nr))) || brings(any)
 }
 
-/// The grates, outermost first, and the program.
+/// The grates of a line, outermost first, and its program.
 pub struct Line {
     /// The grates.
     pub chain: Vec<Node>,
@@ -55,19 +56,19 @@ pub struct Line {
     pub program: String,
 }
 
-/// What looks programs up.
+/// Looks up the grates and programs of a line.
 pub struct Finder<'a> {
     /// The guest's root.
     pub root: &'a Path,
-    /// Where grates are.
+    /// The directories of grates.
     pub grates: &'a Folders,
-    /// Those of these folders that were named.
+    /// The directories of grates that options have named.
     pub named: &'a [PathBuf],
-    /// What reads modules.
+    /// The engine, which reads modules.
     pub engine: &'a Engine,
 }
 
-/// What a name stands for.
+/// The kinds of things that a name may be.
 enum Found {
     Grate(Manifest),
     Program,
@@ -75,10 +76,10 @@ enum Found {
 }
 
 impl Finder<'_> {
-    /// Reads a line.
+    /// Parses a line.
     ///
     /// # Errors
-    /// A name that is no program, brackets that do not match, options that a grate does not take.
+    /// An unknown name, brackets that do not match, options that a grate does not take.
     pub fn line(&self, words: &[String]) -> Result<Line> {
         let (chain, program) = self.chain(words, &mut 0, false)?;
         let Some(program) = program else {
@@ -90,17 +91,18 @@ impl Finder<'_> {
         Ok(Line { chain, program })
     }
 
-    /// The words of a line that the grates of a file stand for.
+    /// The words of a command line for the grates of a file.
     ///
     /// # Errors
-    /// A program in place of a grate, a name that stands for nothing, other brackets than a grate takes.
+    /// A program in the place of a grate, an unknown name, brackets that a grate does not take.
     pub fn words(&self, stack: &[Grate]) -> Result<Vec<String>> {
         self.check(stack, &mut false)?;
         let takes_places = |name: &str| matches!(self.find(name), Ok(Found::Grate(known)) if known.takes_places());
         Ok(stack::words(stack, &takes_places))
     }
 
-    /// What is not found here may be there when it is started, once a grate before it `brings` programs: in its memory, for example.
+    /// Checks the names of a chain. A name that is not found may exist when it is started, once a
+    /// grate before it `brings` programs, in its memory for example.
     fn check(&self, chain: &[Grate], brings: &mut bool) -> Result<()> {
         for grate in chain {
             match self.find(&grate.name) {
@@ -126,7 +128,7 @@ impl Finder<'_> {
         }
     }
 
-    /// A chain up to the program, or inside of brackets up to `%}`, which is passed.
+    /// Parses a chain up to the program, or inside brackets up to and with `%}`.
     fn chain(&self, words: &[String], at: &mut usize, inside: bool) -> Result<(Vec<Node>, Option<String>)> {
         let mut chain = Vec::new();
         while let Some(word) = words.get(*at) {
@@ -151,9 +153,9 @@ impl Finder<'_> {
         if inside { bail!("there is a %{{ without a %}} after it") } else { Ok((chain, None)) }
     }
 
-    /// A grate, its options from `at` on, and what is in its brackets.
+    /// Parses a grate: its options from `at` on, and the chains in its brackets.
     fn grate(&self, name: &str, manifest: Manifest, words: &[String], at: &mut usize) -> Result<Node> {
-        // Only the SDK knows of places.
+        // Only grates with the SDK accept the words that name places.
         let asks = || Said::ask(self.root, self.named, name, &words[*at..]);
         let said = manifest.takes_places().then(asks).transpose()?;
         let end = match &said {
@@ -186,11 +188,12 @@ impl Finder<'_> {
         Ok(at)
     }
 
-    /// What lind-boot would start by this name.
+    /// The kind of file that lind-boot would start by this name.
     fn find(&self, name: &str) -> Result<Found> {
         let Some(file) = self.file(name) else { return Ok(Found::Nothing) };
         let mut about = self.engine.inspect(&file)?;
-        // As when it is run: where compiled code may not be trusted, the module beside it takes its place.
+        // Compiled code that cannot be trusted is replaced by the module beside it, as when it is
+        // run.
         let source = file.with_extension("wasm");
         if about.module.is_none() && source != file && source.is_file() {
             about = self.engine.inspect(&source)?;

@@ -1,4 +1,5 @@
-//! `lind-boot explain`: where each system call of a program would go, put together from what the grates of a line say of themselves. No program is run.
+//! `lind-boot explain`: shows where each system call of a program would go, from the descriptions
+//! that the grates of the line give of themselves. No program is run.
 
 mod line;
 mod said;
@@ -20,16 +21,17 @@ pub use line::Finder;
 use line::{Line, Node};
 use said::{declared, words};
 
-/// What one grate may do with a call.
+/// A grate on the route of a call, and what it may do with the call.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Step {
-    /// As it declares, and as its options say.
+    /// A grate with its role, from its manifest and its options.
     Grate { name: String, role: String },
-    /// A composer: what it declares, under which condition the call enters, which of its stacks, and through what.
+    /// A composer: its declared role, the condition under which the call enters its stacks, and the
+    /// stacks.
     Composer { name: String, options: String, role: Option<String>, when: String, stacks: Vec<Vec<Step>> },
 }
 
-/// Prints where calls go. `root` is what was named before the command.
+/// Prints the routes of calls. `root` is the one named before the command.
 pub fn print(options: &Explain, root: Option<&PathBuf>) -> Result<(), Failure> {
     let engine = Engine::new(CodeStore::open()?, false)?;
     let root = config::root(options.root.as_ref().or(root))?;
@@ -52,7 +54,7 @@ fn routes(line: &Line) -> Routes {
     let mut routes = Routes::new();
     for row in rows {
         let steps = route(&line.chain, row);
-        // What neither a grate nor the kernel knows is of no interest.
+        // A call that neither a grate nor the kernel knows is left out.
         if row.implemented || !steps.is_empty() {
             routes.entry((steps, row.implemented)).or_default().push(row);
         }
@@ -60,7 +62,7 @@ fn routes(line: &Line) -> Routes {
     routes
 }
 
-/// What a call meets, from the program on: the grate that was started last comes first.
+/// The route of a call, from the program on: the grate that was started last comes first.
 fn route(chain: &[Node], row: &'static Syscall) -> Vec<Step> {
     chain.iter().rev().filter_map(|node| step(node, row)).collect()
 }
@@ -77,13 +79,13 @@ fn step(node: &Node, row: &'static Syscall) -> Option<Step> {
     Some(Step::Grate { name: node.name.clone(), role })
 }
 
-/// What a composer does with a call.
+/// The step of a composer with a call.
 fn through(node: &Node, row: &'static Syscall) -> Option<Step> {
     let stacks: Vec<_> = node.stacks.iter().map(|stack| route(stack, row)).collect();
     let (name, options) = (node.name.clone(), node.options.join(" "));
     let handled = !stacks.iter().all(Vec::is_empty);
     let own = node.manifest.as_ref().and_then(|manifest| manifest.role(row.nr));
-    // What it declares for any call is about those that enter.
+    // Its role for any call is about the calls that enter.
     let sees = |role: Option<Role>| Some(Step::Grate { name: node.name.clone(), role: words(role?) });
     let when = match &node.said {
         Some(said) => match if handled { &said.handled } else { &said.others }.get(&row.nr) {
@@ -107,7 +109,7 @@ fn as_text(line: &Line, routes: &Routes) -> String {
     for note in notes(&line.chain) {
         text += &format!("{note}\n");
     }
-    // The longest ways first: those are what one asks about.
+    // The longest routes first: those are what one asks about.
     for ((steps, implemented), calls) in routes.iter().rev() {
         let names: Vec<_> = calls.iter().map(|row| row.name).collect();
         text += &format!("\n{}", wrapped(&names));
@@ -117,7 +119,7 @@ fn as_text(line: &Line, routes: &Routes) -> String {
     text
 }
 
-/// What grates say that holds for all calls.
+/// The notes of the grates that hold for all calls.
 fn notes(chain: &[Node]) -> Vec<String> {
     let own = |node: &Node| {
         let notes = node.said.iter().flat_map(|said| &said.notes);

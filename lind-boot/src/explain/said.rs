@@ -1,5 +1,6 @@
-//! What a grate says of itself. It is started with `--explain` before its options, in a process of its own whose one cage can only read, and prints what
-//! it would register (grates/sdk/c/core/explain.c).
+//! The description that a grate gives of itself. The grate is started with `--explain` before its
+//! options, in a process whose one cage can only read, and prints what it would register
+//! (grates/sdk/c/core/explain.c).
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -13,32 +14,35 @@ use lind_kernel::text::is_seen;
 use lind_kernel::threei::outside_default;
 use serde_json::{Map, Value};
 
-/// No grate has more to say.
+/// The longest description, in bytes.
 const MOST: u64 = 1 << 20;
 
-/// What a grate says of the calls in one of its lists, by number: words of its own, or None for what its manifest has.
+/// The calls in one list of a description, by number: the grate's own words, or None if its
+/// manifest has the role.
 type Calls = BTreeMap<u32, Option<String>>;
 
-/// What a grate says of itself.
+/// The description of a grate.
 pub struct Said {
-    /// How many words behind its name are its own.
+    /// The number of words behind its name that are its options.
     pub words: usize,
-    /// What holds for all calls.
+    /// Notes that hold for all calls.
     pub notes: Vec<String>,
-    /// Those that it handles.
+    /// The calls that it handles.
     pub calls: Calls,
-    /// Those that go past it though it handles all others.
+    /// The calls that it leaves alone though it handles all others.
     pub left: Calls,
-    /// Of a composer: those that it looks at if a grate inside handles them, and when they enter; None if they never do.
+    /// The calls that a composer sees if a grate inside handles them, and when they enter; None if
+    /// they never do.
     pub handled: Calls,
-    /// Of a composer: those that it looks at if no grate inside handles them.
+    /// The calls that a composer sees if no grate inside handles them.
     pub others: Calls,
 }
 
-/// What becomes of a call that has a handler and is in `manifest`.
+/// The role of the grate for a call that has a handler and is in `manifest`.
 pub fn declared(manifest: &Manifest, nr: u32) -> Option<Role> {
     let own = manifest.role(nr);
-    // What the SDK watches to know of clients goes on to what the grate has for any call. That leaves some out.
+    // Calls that the SDK watches to know its clients go on to the handler for any call, which
+    // leaves some out.
     let any = || if outside_default(u64::from(nr)) { None } else { manifest.role_of_any() };
     own.filter(|role| *role > Role::Follows).or_else(any).or(own)
 }
@@ -55,10 +59,11 @@ pub fn words(role: Role) -> String {
 }
 
 impl Said {
-    /// Asks a grate that is found in `root` or `folders`. Behind its name, `line` has its options and what comes after them.
+    /// Asks a grate in `root` or `folders` for its description. `line` has its options and the
+    /// words after them.
     ///
     /// # Errors
-    /// What it says when it is run with these options.
+    /// The message that the grate prints with these options.
     pub fn ask(root: &Path, folders: &[PathBuf], name: &str, line: &[String]) -> Result<Said> {
         let mut command = Command::new("/proc/self/exe");
         command.arg("--root").arg(root);
@@ -89,7 +94,7 @@ impl Said {
         let list = |key: &str| value.get(key).map_or(Some(Calls::new()), |list| calls(list.as_object()?));
         let note = |note: &Value| note.as_str().map(str::to_owned);
         Some(Said {
-            // The first of its words is the one that asks.
+            // The first of its words is `--explain`.
             words: usize::try_from(value.get("words")?.as_u64()?.checked_sub(1)?).ok()?,
             notes: value.get("notes")?.as_array()?.iter().map(note).collect::<Option<_>>()?,
             calls: list("calls")?,
@@ -99,7 +104,7 @@ impl Said {
         })
     }
 
-    /// What becomes of a call, in words. None if it does not enter.
+    /// The role for a call, in words. None if the call does not enter the grate.
     pub fn role(&self, manifest: Option<&Manifest>, nr: u32) -> Option<String> {
         let any = || {
             if self.left.contains_key(&nr) || outside_default(u64::from(nr)) { None } else { self.calls.get(&NR_ANY) }
@@ -123,7 +128,7 @@ fn calls(list: &Map<String, Value>) -> Option<Calls> {
     list.iter().map(call).collect()
 }
 
-/// What was written there, up to a limit: who writes more meets a closed pipe.
+/// Reads a pipe up to a limit; a process that writes more gets a closed pipe.
 fn read(from: Option<impl Read>) -> String {
     let mut bytes = Vec::new();
     if let Some(from) = from {

@@ -1,5 +1,6 @@
-//! What is done with the states of overlays when nothing runs on them. The tables are the overlay grate's alone: each command starts it once,
-//! as a tool, in a sandbox that has the state and the directory below it and nothing else.
+//! Commands on the states of overlays when nothing runs on them. Only the overlay grate reads their
+//! tables: each command starts it once, as a tool, in a sandbox that has the state and the
+//! directory below it and nothing else.
 
 pub mod opened;
 pub mod options;
@@ -21,14 +22,14 @@ use crate::sandbox;
 use options::{Overlay, Verb};
 use place::State;
 
-/// Where the tool finds the directory below the overlay, and the one to export to.
+/// The tool's paths of the directory below the overlay, and of the one to export to.
 const LOWER: &str = "/lower";
 const EXPORT: &str = "/export";
 
-/// Does what a command says; returns if no grate had to be started for it.
+/// Runs a command. Returns if no grate had to be started for it.
 ///
 /// # Errors
-/// What is wrong with the command, or that there is no such state.
+/// A mistake in the command, or a state that does not exist.
 pub fn run(verb: &Verb) -> Result<(), Failure> {
     let state = existing(verb.state())?;
     let lower = match verb.lower() {
@@ -69,7 +70,7 @@ fn ensure_directory(lower: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The words that every call of the tool begins with.
+/// The first words of every call of the tool.
 fn tool(verb: &str, state: &State) -> Vec<OsString> {
     let mut words: Vec<OsString> =
         vec!["overlay_grate".into(), "--verb".into(), verb.into(), "--upper".into(), state.word()];
@@ -91,14 +92,16 @@ fn existing(text: &OsString) -> Result<State> {
     Ok(state)
 }
 
-/// A path of the host as the directory below has it; others are in it already.
+/// A path of the host, made relative to the directory below. Other words are relative to it
+/// already.
 fn below(word: &OsString, lower: &Path, is_path: bool) -> OsString {
     let inside = || std::path::absolute(word).ok()?.strip_prefix(lower).ok().map(|rest| rest.as_os_str().to_owned());
     if is_path { inside().unwrap_or_else(|| word.clone()) } else { word.clone() }
 }
 
-/// The directory that a state says it belongs to. Somebody else's state could name any, and what it has for it: so what is applied there is only what this
-/// user's own runs have changed in that very directory.
+/// The directory that a state says it belongs to. Somebody else's state could name any directory,
+/// with any changes to it. So changes are applied there only if this user's own runs have made
+/// them, and to that very directory.
 fn meant(verb: &Verb, state: &State) -> Result<PathBuf, Failure> {
     let Belongs { lower, ino } = belongs(state)?;
     if let Verb::Apply(_) = verb {
@@ -127,14 +130,14 @@ fn meant(verb: &Verb, state: &State) -> Result<PathBuf, Failure> {
     Ok(lower)
 }
 
-/// What a state says of its directory.
+/// The directory that a state belongs to.
 struct Belongs {
     lower: PathBuf,
-    /// The number that it had at the last run; 0 if that is not known.
+    /// Its inode number at the last run; 0 if that is not known.
     ino: u64,
 }
 
-/// Asks the grate, in a process of its own, which says itself what is wrong with the state.
+/// Asks the grate, in a process of its own, which reports errors of the state itself.
 fn belongs(state: &State) -> Result<Belongs, Failure> {
     let mut words = tool("lower", state);
     words.extend(["--".into(), ".".into()]);
@@ -149,7 +152,7 @@ fn belongs(state: &State) -> Result<Belongs, Failure> {
     Ok(found)
 }
 
-/// `INO PATH`, and a zero byte: a path may have line feeds.
+/// Parses `INO PATH` and a zero byte: a path may have line feeds.
 fn parsed(said: &[u8]) -> Option<Belongs> {
     let said = said.strip_suffix(b"\0")?;
     let space = said.iter().position(|&byte| byte == b' ')?;
@@ -158,10 +161,10 @@ fn parsed(said: &[u8]) -> Option<Belongs> {
     lower.is_absolute().then_some(Belongs { lower, ino })
 }
 
-/// `lind-boot overlay`: the states of the user.
+/// Runs `lind-boot overlay`.
 ///
 /// # Errors
-/// When they cannot be read, or removed.
+/// When the states cannot be read or removed.
 pub fn manage(command: &Overlay) -> Result<(), Failure> {
     match command {
         Overlay::Ls { state: None } => run::print(&list()?),
@@ -206,18 +209,19 @@ fn list() -> Result<String> {
     Ok(rows.concat())
 }
 
-/// What all files of a state that is a directory take on the disk: data files have holes.
+/// The disk space of a state that is a directory: data files have holes, so their sizes do not
+/// count.
 fn room(folder: &Path) -> u64 {
     let files =
         [folder.to_owned(), folder.join(place::DATA)].into_iter().filter_map(|path| std::fs::read_dir(path).ok());
     files.flatten().flatten().filter_map(|entry| entry.metadata().ok()).map(|found| found.blocks() * 512).sum()
 }
 
-/// Runs the command line of this process once more, with overlays on all that it may change, says what it would have changed, and throws that away.
-/// Returns the command's exit status.
+/// Runs this process's command line again, with overlays on all volumes that can be changed, prints
+/// what it would have changed, and throws that away. Returns the command's exit status.
 ///
 /// # Errors
-/// When it could not be started.
+/// When the command could not be started.
 pub fn dry_run() -> Result<u8, Failure> {
     let own = std::env::current_exe().context("cannot find the file of lind-boot itself (mount /proc)")?;
     let folder = std::env::temp_dir().join(format!("lind-dry-run-{}", std::process::id()));

@@ -1,4 +1,5 @@
-//! The files of a state, opened for the grate: the database and its log, and of a directory the one with the data files in it.
+//! Opens the files of a state for the grate: the database and its log, and the directory of data
+//! files if the state is a directory.
 
 use std::ffi::OsStr;
 use std::fs::DirBuilder;
@@ -14,10 +15,11 @@ use rustix::fs::{FileType, Mode, OFlags};
 use super::place::{self, DATA, DATABASE, LOG};
 use crate::outside::open_as;
 
-/// Of the state that a word names: its database, its log, and the directory of its data files if it has one. What is not there is made.
+/// Opens the state that a word names: its database, its log, and the directory of its data files if
+/// it has one. Missing files are created.
 ///
 /// # Errors
-/// What is no state; what the host says.
+/// A file that is not a state; the host's error.
 pub fn state(word: &[u8]) -> Result<Vec<Option<OwnedFd>>> {
     let (bare, slash) = place::without_slash(word);
     let path = Path::new(OsStr::from_bytes(bare));
@@ -29,7 +31,7 @@ pub fn state(word: &[u8]) -> Result<Vec<Option<OwnedFd>>> {
     Ok(vec![open(path)?, open(Path::new(OsStr::from_bytes(&log)))?, None])
 }
 
-/// Somebody else may have made the directory: links in it are not followed.
+/// Somebody else may have created the directory, so links in it are not followed.
 fn folder(path: &Path) -> Result<Vec<Option<OwnedFd>>> {
     if !path.exists() {
         DirBuilder::new().mode(0o700).create(path)?;
@@ -52,19 +54,19 @@ fn folder(path: &Path) -> Result<Vec<Option<OwnedFd>>> {
     Ok(files)
 }
 
-/// A directory in another, to be listed, if it is no link.
+/// Opens a directory in another for listing, if it is not a link.
 ///
 /// # Errors
-/// What the host says.
+/// The host's error.
 pub fn directory(folder: &OwnedFd, name: &str) -> rustix::io::Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     rustix::fs::openat(folder, name, flags, Mode::empty())
 }
 
-/// The same directory, to be listed.
+/// Opens the same directory for listing.
 ///
 /// # Errors
-/// What the host says.
+/// The host's error.
 pub fn listed(folder: &OwnedFd) -> rustix::io::Result<OwnedFd> {
     directory(folder, ".")
 }

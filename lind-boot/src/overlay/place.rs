@@ -1,4 +1,5 @@
-//! Where the state of an overlay is: a file or a directory that is named, or one of the user's by its name.
+//! The place of an overlay's state: a file or directory named by its path, or one of the user's
+//! states by its name.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::DirBuilder;
@@ -15,35 +16,37 @@ const LONGEST: usize = 63;
 /// The ending of the log beside a state.
 pub const LOG: &str = "-wal";
 
-/// What is in a state that is a directory.
+/// The database in a state that is a directory.
 pub const DATABASE: &str = "state.db";
-/// The data files.
+/// The directory of data files in it.
 pub const DATA: &str = "data";
 
-/// How SQLite's files begin, where in them is whose they are, and ours (`grates/overlay/open.c`).
+/// The first bytes of SQLite's files, the place of the application id in them, and our id
+/// (`grates/overlay/open.c`).
 const MAGIC: &[u8] = b"SQLite format 3\0";
 const ID: std::ops::Range<usize> = 68..72;
 const APPLICATION: [u8; 4] = *b"lind";
 
-/// A state, and which head of it.
+/// A state and one of its heads.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct State {
-    /// The file, or the directory.
+    /// The file or the directory.
     pub file: PathBuf,
     /// Whether it is a directory.
     pub folder: bool,
-    /// What the user calls it.
+    /// The name that the user gave.
     pub name: OsString,
-    /// None: the one that every state has.
+    /// The head; None for the one that every state has.
     pub head: Option<String>,
     named: bool,
 }
 
 impl State {
-    /// Of `NAME`, or of a path with a slash in it. A slash at its end means a directory; `:HEAD` may stand behind.
+    /// Parses `NAME`, or a path with a slash in it. A slash at its end means a directory; `:HEAD`
+    /// may follow.
     ///
     /// # Errors
-    /// What cannot be a name, or is something else.
+    /// A word that cannot be a name, or is the path of something else.
     pub fn parse(text: &OsStr) -> Result<State> {
         let bytes = text.as_bytes();
         let colon = bytes.iter().rposition(|&byte| byte == b':').filter(|&at| !bytes[at..].contains(&b'/'));
@@ -60,10 +63,11 @@ impl State {
         Ok(State { file, folder, name: text.to_owned(), head, named: !bare.contains(&b'/') })
     }
 
-    /// The one that a directory has unless another is named: its name and what tells it from others of that name.
+    /// The default state of a directory: its name, with a hash of its path to tell it from others
+    /// of that name.
     ///
     /// # Errors
-    /// Where there is no place for states.
+    /// When the directory of states is unknown.
     pub fn of_directory(path: &Path) -> Result<State> {
         let letters = |byte: &u8| if allowed(*byte) { char::from(*byte) } else { '_' };
         let base: String = path.file_name().map_or(&b"root"[..], OsStrExt::as_bytes).iter().map(letters).collect();
@@ -77,20 +81,20 @@ impl State {
         State::parse(OsStr::new(&format!("{base}-{:08x}", (hash >> 32) ^ (hash & 0xffff_ffff))))
     }
 
-    /// Makes the directory for it, if it is one of the user's.
+    /// Creates the directory that the state is in, if it is one of the user's states.
     ///
     /// # Errors
-    /// Why there can be none.
+    /// When the directory cannot be created.
     pub fn make_folder(&self) -> Result<()> {
         let Some(parent) = self.file.parent().filter(|_| self.is_named()) else { return Ok(()) };
         let made = DirBuilder::new().recursive(true).mode(0o700).create(parent);
         made.with_context(|| parent.display().to_string())
     }
 
-    /// Makes the path of its file the real one, so that it can be told where that is.
+    /// Makes the path of its file canonical, so that it can be compared with other paths.
     ///
     /// # Errors
-    /// When its directory is not there, or the file is a symbolic link.
+    /// When its directory does not exist, or the file is a symbolic link.
     pub fn settle(&mut self) -> Result<()> {
         let (parent, name) = (
             self.file.parent().context("is a directory, not a file")?,
@@ -102,16 +106,17 @@ impl State {
         Ok(())
     }
 
-    /// Whether its file is one that overlays have made.
+    /// Whether its file was created by overlays.
     pub fn is_one(&self) -> bool {
         self.start().is_ok_and(|start| is_own(&start))
     }
 
-    /// Makes sure that its file is not somebody else's, as far as that can be seen without the grate: that opens a log beside it. `makes`: what holds nothing
-    /// becomes a state.
+    /// Makes sure that its file does not belong to another program, as far as that can be seen
+    /// without the grate, which would open a log beside the file. With `makes`, an empty file is
+    /// accepted: it becomes a state.
     ///
     /// # Errors
-    /// When it is none.
+    /// When the file is not a state.
     pub fn ensure_one(&self, makes: bool) -> Result<()> {
         let start = self.start().with_context(|| self.file.display().to_string())?;
         let has_log = std::fs::metadata(self.log()).is_ok_and(|log| log.len() > 0);
@@ -128,15 +133,15 @@ impl State {
         Ok(start)
     }
 
-    /// Whether it is one of the user's by its name, not by its path.
+    /// Whether it was named by its name, not by its path.
     pub fn is_named(&self) -> bool {
         self.named
     }
 
-    /// Whether it is this user's, all of it.
+    /// Whether all of it belongs to this user.
     ///
     /// # Errors
-    /// When that cannot be known.
+    /// When its owner cannot be read.
     pub fn is_ours(&self) -> Result<bool> {
         let user = rustix::process::geteuid().as_raw();
         let found = |path: &Path| path.symlink_metadata().with_context(|| path.display().to_string());
@@ -144,29 +149,29 @@ impl State {
         Ok(database.is_file() && own.uid() == user && database.uid() == user)
     }
 
-    /// Whether there is one.
+    /// Whether the state exists.
     pub fn exists(&self) -> bool {
         self.database().is_file()
     }
 
-    /// As the grate is told it.
+    /// The word that names it to the grate.
     pub fn word(&self) -> OsString {
         let mut word = self.file.clone().into_os_string();
         word.push(if self.folder { "/" } else { "" });
         word
     }
 
-    /// The file with the tables.
+    /// The file of the database.
     pub fn database(&self) -> PathBuf {
         if self.folder { self.file.join(DATABASE) } else { self.file.clone() }
     }
 
-    /// Whether a directory of the host shows it, or a part of it.
+    /// Whether a directory of the host contains it or a part of it.
     pub fn is_shown_by(&self, host: &Path) -> bool {
         self.file.starts_with(host) || (self.folder && host.starts_with(&self.file))
     }
 
-    /// The log beside it.
+    /// The log beside the database.
     pub fn log(&self) -> PathBuf {
         let mut file = self.database().into_os_string();
         file.push(LOG);
@@ -180,10 +185,10 @@ pub fn without_slash(word: &[u8]) -> (&[u8], bool) {
     (&word[..end], end < word.len())
 }
 
-/// Whether a state at this path is a directory. What is not there yet is what the slash says.
+/// Whether a state at this path is a directory. If the path does not exist, `slash` decides.
 ///
 /// # Errors
-/// When there is something else.
+/// When the path is something else.
 pub fn is_folder(path: &Path, slash: bool) -> Result<bool> {
     let shown = path.display();
     let Ok(found) = path.metadata() else { return Ok(slash) };
@@ -205,7 +210,7 @@ pub fn holds_state(path: &Path) -> bool {
     path.join(DATABASE).symlink_metadata().is_ok_and(|found| found.is_file())
 }
 
-/// Where the user's state of this name is, and whether it is a directory.
+/// The path of the user's state of this name, and whether it is a directory.
 fn named(name: &str, slash: bool) -> Result<(PathBuf, bool)> {
     let (directory, file) = (folder()?.join(name), folder()?.join(format!("{name}.db")));
     if !slash && !holds_state(&directory) {
@@ -247,10 +252,11 @@ pub fn folder() -> Result<PathBuf> {
     Ok(base.join("lind/overlay"))
 }
 
-/// The state that a volume's word names, and the rest of the word: `HOST[:GUEST]:overlay[=STATE]`.
+/// Splits the word of a volume, `HOST[:GUEST]:overlay[=STATE]`, into the part before `:overlay` and
+/// the state.
 ///
 /// # Errors
-/// What cannot be the name of a state.
+/// A word that cannot be the name of a state.
 pub fn of_volume(word: &OsStr) -> Result<Option<(OsString, Option<State>)>> {
     const MARK: &[u8] = b":overlay";
     let bytes = word.as_bytes();

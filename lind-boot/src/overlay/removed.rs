@@ -1,4 +1,4 @@
-//! Removes states: their own files, and nothing else that may lie beside these.
+//! Removes states: their own files, and no others beside them.
 
 use std::os::fd::OwnedFd;
 use std::path::Path;
@@ -11,10 +11,10 @@ use rustix::io::Errno;
 use super::opened;
 use super::place::{DATA, DATABASE, LOG, State};
 
-/// Removes a state that nobody has open.
+/// Removes a state that no process has open.
 ///
 /// # Errors
-/// What the host says.
+/// The host's error.
 pub fn remove(state: &State) -> Result<()> {
     let shown = || state.file.display().to_string();
     if state.folder {
@@ -25,7 +25,7 @@ pub fn remove(state: &State) -> Result<()> {
     Ok(())
 }
 
-/// The database goes last: as long as it is there this is a state, which can be removed.
+/// The database is removed last: as long as it exists this is a state, which can be removed.
 fn folder(path: &Path) -> Result<()> {
     let folder = rustix::fs::open(path, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
     if let Ok(data) = opened::directory(&folder, DATA) {
@@ -48,14 +48,14 @@ fn data_files(data: &OwnedFd) -> Result<()> {
     for entry in rustix::fs::Dir::read_from(data)? {
         let entry = entry?;
         if entry.file_name().to_bytes().iter().all(u8::is_ascii_digit) {
-            // A directory of such a name is none of ours.
+            // A directory of such a name is not ours, and stays.
             let _ = rustix::fs::unlinkat(data, entry.file_name(), AtFlags::empty());
         }
     }
     Ok(())
 }
 
-/// Whether a directory is gone. What is in it may keep it.
+/// Whether a directory was removed. A directory that is not empty stays.
 fn unless_used(removed: rustix::io::Result<()>) -> Result<bool> {
     match removed {
         Ok(()) => Ok(true),

@@ -1,13 +1,13 @@
-//! Amounts of limits: numbers with units, as policies and the resource grate have them.
+//! Amounts of limits: numbers with units, as in policies and options of the resource grate.
 
-/// What a limit counts.
+/// The kinds of limits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
-    /// Bytes: 64M.
+    /// Bytes, such as 64M.
     Bytes,
-    /// Time, in nanoseconds: 10s.
+    /// Time in nanoseconds, such as 10s.
     Time,
-    /// Things.
+    /// A number of things.
     Count,
 }
 
@@ -22,7 +22,7 @@ const TIMES: [(&str, u64); 6] = [
 ];
 
 impl Kind {
-    /// That of a limit.
+    /// The kind of the limit with this name.
     pub fn of(limit: &str) -> Kind {
         match limit {
             "memory" | "disk" => Kind::Bytes,
@@ -39,7 +39,7 @@ impl Kind {
         }
     }
 
-    /// What is expected of a text.
+    /// The form that the text of an amount must have.
     pub fn expected(self) -> &'static str {
         match self {
             Kind::Bytes => "must be a size such as 64M, 1.5G",
@@ -48,7 +48,7 @@ impl Kind {
         }
     }
 
-    /// None for a text that is no amount.
+    /// Parses an amount. None if the text is not one.
     pub fn parse(self, text: &str) -> Option<u64> {
         let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
         let mut unit = text[digits.len()..].to_owned();
@@ -77,10 +77,11 @@ impl Kind {
         whole.parse::<u64>().ok()?.checked_mul(*times)?.checked_add(u64::try_from(part).ok()?)
     }
 
-    /// The same amount as grates take it, of a text that a person has typed: few bytes are rather a unit that was forgotten.
+    /// Converts an amount that a person has typed to the form for grates. A small number of bytes
+    /// without a unit is refused: the unit was probably forgotten.
     ///
     /// # Errors
-    /// What is expected of a text that is none.
+    /// The form that the text must have.
     pub fn typed(self, text: &str) -> Result<String, String> {
         const FEW: u64 = 1 << 20;
         let bare = self == Kind::Bytes && text.bytes().all(|byte| byte.is_ascii_digit());
@@ -92,21 +93,22 @@ impl Kind {
         }
     }
 
-    /// The same amount as grates take it: a whole number of the largest unit that it is one of.
+    /// Converts an amount to the form for grates: a whole number of the largest unit that divides
+    /// it.
     ///
     /// # Errors
-    /// What is expected of a text that is none.
+    /// The form that the text must have.
     pub fn plain(self, text: &str) -> Result<String, String> {
         let amount = self.parse(text).filter(|amount| i64::try_from(*amount).is_ok()).ok_or(self.expected())?;
         let fits = |(_, times): &&(&str, u64)| amount % times == 0 && amount >= *times;
         let largest = self.units().iter().filter(fits).max_by_key(|(_, times)| times);
-        // Less than the smallest unit of time is not told apart from it.
+        // Amounts below the smallest unit are rounded up to one.
         let (unit, times) = largest.unwrap_or(&self.units()[0]);
         Ok(format!("{}{unit}", amount.div_ceil(*times)))
     }
 }
 
-/// The smaller of two amounts; the second where one cannot be read.
+/// The smaller of two amounts; the second if one cannot be parsed.
 pub fn at_most(kind: Kind, a: &str, most: &str) -> String {
     let smaller = kind.parse(a).zip(kind.parse(most)).is_some_and(|(a, most)| a < most);
     if smaller { a } else { most }.to_owned()
@@ -118,7 +120,8 @@ pub fn at_least(kind: Kind, a: &str, least: &str) -> String {
     if larger { a } else { least }.to_owned()
 }
 
-/// A limit that the same run stays below, on a machine that is slower, with other threads in other places.
+/// A limit that the same run does not reach on a slower machine, with other threads in other
+/// places.
 pub fn with_headroom(limit: &str, kind: Kind, used: u64) -> String {
     match kind {
         Kind::Bytes => {

@@ -1,4 +1,5 @@
-//! Which program the command is: one that the guest has anyway, or a module of the host's, which is mounted for it.
+//! Finds the program of the command: one that the guest can see, or a module of the host, whose
+//! directory is then mounted.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
@@ -10,39 +11,42 @@ use super::image;
 use super::volume::{self, Volume};
 use crate::found::is_program;
 
-/// `path`, which is in `host`, as it is called in `guest`.
+/// The guest's name of `path`, which is in the directory `host` of the host, mounted at `guest`.
 pub fn below(path: &Path, host: &Path, guest: &Path) -> Option<PathBuf> {
     let rest = path.strip_prefix(host).ok()?;
     Some(if rest.as_os_str().is_empty() { guest.to_owned() } else { guest.join(rest) })
 }
 
-/// The command's name as the guest has it. A program of the host's that no volume shows brings its directory with it, read-only.
+/// The guest's name of the command. The directory of a host program that no volume shows is mounted
+/// read-only.
 ///
-/// The name may be somebody else's words, and an earlier run may have put links into a volume. So only a module brings anything with it, and none that a
-/// link in a volume leads to.
+/// The name may come from somebody else, and an earlier run may have put links into a volume. So a
+/// directory is mounted only for a module, and only if no link in a volume leads to the module.
 ///
 /// # Errors
-/// When its directory cannot be mounted where it is.
+/// When its directory cannot be mounted at its own path.
 pub fn command(name: &OsString, here: &Path, root: &Shown<'_>, volumes: &mut Vec<Volume>) -> Result<OsString> {
     let path = Path::new(name);
-    // What has no slash is looked for where programs are. The guest's own paths come before those of the host.
+    // A name without a slash is looked up in the directories of programs. Paths of the guest take
+    // precedence over paths of the host.
     let own = |folder: &Path| spelled(&folder.join(path)).any(|path| root.shows(&path, volumes));
     let workdir = root.workdir.filter(|_| !path.has_root());
     if !name.as_bytes().contains(&b'/') || path.has_root() && own(path) || workdir.is_some_and(own) {
         return Ok(name.clone());
     }
     let Some((place, through)) = place_of(&here.join(path), volumes) else { return Ok(name.clone()) };
-    // Under its own name: what it leads to is what the guest sees there.
+    // The last name is kept: if it is a link, the guest sees there what it leads to.
     if let Some(shown) = place.parent().and_then(|folder| shown(folder, volumes)) {
         return Ok(place.file_name().map_or(shown.clone(), |file| shown.join(file)).into_os_string());
     }
     let found = spelled(&place).find(|path| path.is_file() && is_program(path)).filter(|_| !through);
-    // What is no program of the host's is a path of the guest, and so is what the host alone could run.
+    // Any other name is a path of the guest; a program for the host alone is one too, and fails
+    // there.
     let Some(found) = found else { return Ok(name.clone()) };
     let found = found.canonicalize()?;
     let folder = found.parent().context("a program lies in a directory")?;
     let guest = volume::clean(folder).with_context(|| format!("{}: mount its directory with -v", found.display()))?;
-    // Below what the user mounts in it.
+    // It is mounted before the user's volumes inside it, so that they stay visible.
     let at = volumes
         .iter()
         .position(|volume| volume.guest != guest && volume.guest.starts_with(&guest))
@@ -51,7 +55,7 @@ pub fn command(name: &OsString, here: &Path, root: &Shown<'_>, volumes: &mut Vec
     Ok(found.into_os_string())
 }
 
-/// The names that a program may have which is typed so.
+/// The file names that the name of a program can mean.
 fn spelled(path: &Path) -> impl Iterator<Item = PathBuf> {
     ["", ".cwasm", ".wasm"].into_iter().map(|suffix| {
         let mut path = path.as_os_str().to_owned();
@@ -60,8 +64,8 @@ fn spelled(path: &Path) -> impl Iterator<Item = PathBuf> {
     })
 }
 
-/// A path of the host's with no link on the way to its last name, and whether a link that lies in a volume was on that way. None if there is no such
-/// directory.
+/// Resolves all of a host path but its last name, and returns whether a link in a volume was on the
+/// way. None if a directory does not exist.
 fn place_of(path: &Path, volumes: &[Volume]) -> Option<(PathBuf, bool)> {
     let name = path.file_name()?;
     let mut at = PathBuf::from("/");
@@ -77,28 +81,28 @@ fn place_of(path: &Path, volumes: &[Volume]) -> Option<(PathBuf, bool)> {
     Some((place, through))
 }
 
-/// Where the guest sees a path of the host, which has no links in it, if it does.
+/// The guest's path of a host path without links, if a volume shows it.
 fn shown(path: &Path, volumes: &[Volume]) -> Option<PathBuf> {
     volumes.iter().rev().find_map(|volume| below(path, &volume.host, &volume.guest))
 }
 
-/// What the guest sees before a command brings anything.
+/// The files that the guest sees before a directory is mounted for the command.
 pub struct Shown<'a> {
     /// The image.
     pub image: &'a Path,
-    /// Where it starts, if that was said.
+    /// The directory in which the command starts, if `-w` names it.
     pub workdir: Option<&'a Path>,
 }
 
 impl Shown<'_> {
-    /// Whether there is something at a path of the guest's.
+    /// Whether a path of the guest exists.
     fn shows(&self, path: &Path, volumes: &[Volume]) -> bool {
         let volume = volumes.iter().rev().find_map(|volume| below(path, &volume.guest, &volume.host));
         volume.map_or_else(|| image::has(self.image, path), |path| path.symlink_metadata().is_ok())
     }
 }
 
-/// Where the guest sees a path of the host, if it does.
+/// The guest's path of a host path, if a volume shows it.
 pub fn inside(path: &Path, volumes: &[Volume]) -> Option<PathBuf> {
     shown(&path.canonicalize().ok()?, volumes)
 }
@@ -120,7 +124,7 @@ mod tests {
             command(&name.into(), &folder, &Shown { image: &image, workdir: None }, volumes).unwrap()
         };
         assert_eq!(name("hello", &mut volumes), "hello");
-        // What the image has, what nobody has, and what the host alone could run.
+        // A program of the image, a name that does not exist, and a program for the host alone.
         for path in ["/bin/sh", "/bin/nothing-here", "/bin/cat"] {
             assert_eq!(name(path, &mut volumes), path);
         }

@@ -1,4 +1,4 @@
-//! `lind-boot run --explain`: a sandbox in sentences, or as JSON.
+//! `lind-boot run --explain`: describes a sandbox in sentences, or as JSON.
 
 use std::ffi::OsStr;
 use std::fmt::Write as _;
@@ -11,7 +11,7 @@ use super::options::Options;
 use super::root::Maker;
 use super::{HOME, Sandbox};
 
-/// What `--explain` prints.
+/// The output of `--explain`.
 pub fn described(sandbox: &Sandbox, options: &Options, json: bool) -> String {
     if json {
         return text::json(&format!("{:#}\n", as_json(sandbox, options)));
@@ -48,7 +48,7 @@ pub fn described(sandbox: &Sandbox, options: &Options, json: bool) -> String {
     text
 }
 
-/// Who makes the mounts.
+/// The maker of the mounts, in words.
 fn maker(sandbox: &Sandbox) -> &'static str {
     match sandbox.maker {
         Maker::Host => "the host (bind)",
@@ -56,17 +56,17 @@ fn maker(sandbox: &Sandbox) -> &'static str {
     }
 }
 
-/// Each grate of the line with its options, as words of a shell.
+/// The grates of the line with their options, and the command, as shell words.
 fn line(sandbox: &Sandbox) -> String {
     sandbox.grates.iter().chain(&sandbox.command).map(|word| shell_word(word.as_bytes())).collect::<Vec<_>>().join(" ")
 }
 
-/// A name of a file or a word, on one line.
+/// The name of a file, or a word, on one line.
 fn shown(name: &(impl AsRef<OsStr> + ?Sized)) -> String {
     text::shown(name.as_ref().as_bytes())
 }
 
-/// What the grates on the line mean, a sentence each.
+/// The rules that the grates on the line enforce, a sentence each.
 fn rules(sandbox: &Sandbox) -> Vec<String> {
     let mut rules = Vec::new();
     let mut allowed = Vec::new();
@@ -107,13 +107,13 @@ fn rules(sandbox: &Sandbox) -> Vec<String> {
     rules
 }
 
-/// What is said of sockets that programs of the sandbox may reach each other by.
+/// The beginning of the rule for sockets between programs of the sandbox.
 const OWN_SOCKETS: &str = "sockets with names such as";
 
-/// What is said of the loopback.
+/// The end of the rule for the loopback.
 const OWN: &str = "the sandbox's own";
 
-/// What an option of a grate means. None if that is nothing to be told.
+/// The rule that an option of a grate stands for. None if the option is not a rule.
 fn rule_of(grate: &str, option: &str, value: &str) -> Option<String> {
     Some(match (grate, option) {
         (_, "path" | "program") if value.is_empty() => return None,

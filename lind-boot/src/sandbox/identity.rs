@@ -1,4 +1,4 @@
-//! The name that commits are made under: the user's, as git's own settings at the host have it.
+//! The name under which commits are made: the user's, from git's own settings on the host.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -11,14 +11,15 @@ use rustix::fs::{Mode, OFlags};
 
 use super::volume::Volume;
 
-/// The most that is looked at of a repository's settings, in bytes.
+/// The most bytes that are read of a repository's settings.
 const MOST: u64 = 64 << 10;
 
 /// The longest name or address, in bytes.
 const LONGEST: usize = 200;
 
-/// Variables that tell git `user.name` and `user.email`, if it would have none: the image has git, something can be changed, and no repository
-/// there has settings of its own, which these would replace.
+/// The variables that give git `user.name` and `user.email`. None are set if the image has no git,
+/// if no volume can be changed, or if a repository in one has settings of its own, which the
+/// variables would override.
 pub fn variables(image: &Path, volumes: &[Volume]) -> Vec<OsString> {
     let has_git = ["git", "git.cwasm", "git.wasm"].iter().any(|name| image.join("bin").join(name).exists());
     let mut changed = volumes.iter().filter(|volume| volume.can_be_changed()).peekable();
@@ -28,7 +29,8 @@ pub fn variables(image: &Path, volumes: &[Volume]) -> Vec<OsString> {
     of_git(&global())
 }
 
-/// Whether a repository says who its user is. A guest may have written it: nothing but this is taken from it.
+/// Whether a repository's settings name a user. A guest may have written them, so nothing else is
+/// taken from them.
 fn names_a_user(project: &Path) -> bool {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let Ok(file) = rustix::fs::open(project.join(".git/config"), flags, Mode::empty()) else { return false };
@@ -37,7 +39,8 @@ fn names_a_user(project: &Path) -> bool {
     text.to_ascii_lowercase().windows(5).any(|word| word == b"[user")
 }
 
-/// What git of the host says, without any repository: its settings may be somebody else's, and name programs.
+/// The settings of git on the host, read outside of any repository: its settings may be somebody
+/// else's, and name programs.
 fn global() -> Vec<u8> {
     let mut git = Command::new("git");
     git.args(["config", "--global", "--null", "--get-regexp", r"^user\.(name|email)$"]);
@@ -45,7 +48,8 @@ fn global() -> Vec<u8> {
     done.map(|done| done.stdout).unwrap_or_default()
 }
 
-/// Records of a key, a line break and a value, each with a zero behind it; of several with one key the last counts, as it does to git.
+/// The variables for records of a key, a line break and a value, each ended by a zero byte. The
+/// last record of a key counts, as in git.
 fn of_git(records: &[u8]) -> Vec<OsString> {
     let find = |key: &str| {
         let mut all = records.split(|&byte| byte == 0).rev();

@@ -1,4 +1,4 @@
-//! The image: what of it the guest's root has, and where.
+//! The parts of the image that are in the guest's root, and their paths.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -12,35 +12,37 @@ use rustix::io::Errno;
 
 use super::root::{again, open};
 
-/// Names at its top that are left out: what the plan or the kernel puts there, and what runs in front of programs.
+/// The names at its top that are left out: the plan or the kernel provides these directories, and
+/// `grates` is not for programs.
 const NOT_OF_IMAGE: [&[u8]; 5] = [b"tmp", b"proc", b"dev", b"sys", b"grates"];
 
-/// How a name is opened to look at it. No link is followed.
+/// The flags to open a name for inspection. No link is followed.
 const LOOK: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
 /// One part of the image.
 pub struct Entry {
-    /// Where the guest has it.
+    /// Its path in the guest.
     pub path: PathBuf,
-    /// What is there.
+    /// Its kind.
     pub what: What,
 }
 
-/// What a part of the image is.
+/// The kinds of parts.
 pub enum What {
-    /// A directory with all in it, or a file: to be mounted.
+    /// A directory with all its contents, or a file: it is mounted.
     Tree(OwnedFd, FileType),
-    /// A directory with these permissions, whose entries are parts of their own and come later.
+    /// A directory with these permissions, whose entries are separate parts that follow.
     Opened(Mode),
     /// A symbolic link.
     Link(Vec<u8>),
 }
 
-/// The parts of an image. What it has at its top is mounted as it is, but for directories in which something else is to be mounted at a name
-/// that is not there. An image cannot be changed, so those are made anew, and their entries are mounted in them.
+/// The parts of an image. An entry at its top is mounted whole, unless something else is to be
+/// mounted below it at a name that does not exist. An image cannot be changed, so such a directory
+/// is created in the root, and its entries are mounted in it.
 ///
 /// # Errors
-/// What of the image cannot be read.
+/// When a part of the image cannot be read.
 pub fn parts<'a>(image: &Path, points: impl IntoIterator<Item = &'a Path>) -> Result<Vec<Entry>> {
     let shown = || format!("image {}", image.display());
     let top = open(CWD, image).with_context(shown)?;
@@ -50,7 +52,8 @@ pub fn parts<'a>(image: &Path, points: impl IntoIterator<Item = &'a Path>) -> Re
     Ok(found)
 }
 
-/// The image's directories on the way to a mount point that it lacks; none where it has one, or has no directory to make one in.
+/// The image's directories above a mount point that it lacks. None if the image has the point, or
+/// has no directory in which it could be created.
 fn lacking(top: &OwnedFd, point: &Path) -> Vec<PathBuf> {
     let mut path = PathBuf::from("/");
     let mut passed = Vec::new();
@@ -77,7 +80,7 @@ fn list(directory: &OwnedFd, path: &Path, opened: &BTreeSet<PathBuf>, found: &mu
             continue;
         }
         let at = match rustix::fs::openat(directory, &name[..], LOOK, Mode::empty()) {
-            // Somebody removes it while the image is listed.
+            // It was removed while the image is listed.
             Err(Errno::NOENT) => continue,
             at => at.with_context(|| path.display().to_string())?,
         };
@@ -90,7 +93,7 @@ fn list(directory: &OwnedFd, path: &Path, opened: &BTreeSet<PathBuf>, found: &mu
                 continue;
             }
             kind @ (FileType::Directory | FileType::RegularFile) => What::Tree(at, kind),
-            // What else there may be, no image needs.
+            // An image needs no other kinds of files.
             _ => continue,
         };
         found.push(Entry { path, what });
@@ -98,7 +101,7 @@ fn list(directory: &OwnedFd, path: &Path, opened: &BTreeSet<PathBuf>, found: &mu
     Ok(())
 }
 
-/// Whether the guest's root has what the image has there.
+/// Whether this path of the image is in the guest's root.
 fn is_kept(path: &Path) -> bool {
     let mut names = path.iter().skip(1).map(OsStr::as_bytes);
     names.next().is_some_and(|first| {
@@ -107,7 +110,7 @@ fn is_kept(path: &Path) -> bool {
     })
 }
 
-/// Whether the guest sees something of the image at a path, or a link.
+/// Whether the guest sees a file or a link of the image at a path.
 pub fn has(image: &Path, path: &Path) -> bool {
     let mut names = path.iter().skip(1);
     let Some(first) = names.next().filter(|name| !NOT_OF_IMAGE.contains(&name.as_bytes())) else { return false };
@@ -124,9 +127,9 @@ mod tests {
 
     use super::*;
 
-    /// What the guest's root has of an image, as words.
-    fn told(image: &Path, points: &[&str]) -> Vec<String> {
-        let mut told: Vec<_> = parts(image, points.iter().map(Path::new))
+    /// The parts of an image, as words.
+    fn described(image: &Path, points: &[&str]) -> Vec<String> {
+        let mut described: Vec<_> = parts(image, points.iter().map(Path::new))
             .unwrap()
             .iter()
             .map(|entry| {
@@ -139,8 +142,8 @@ mod tests {
                 }
             })
             .collect();
-        told.sort();
-        told
+        described.sort();
+        described
     }
 
     #[test]
@@ -155,15 +158,16 @@ mod tests {
         symlink("../bin", image.join("usr/bin")).unwrap();
         fs::set_permissions(image.join("usr"), std::os::unix::fs::PermissionsExt::from_mode(0o751)).unwrap();
         let whole = ["/file", "/usr/"];
-        // What is there, what lies where the image is not looked at, and what cannot be made.
+        // A path of the image, a path in a directory that is not taken from the image, and a path
+        // that cannot be created.
         for point in ["/usr", "/usr/share/doc", "/new", "/tmp/x", "/.git/x", "/file/x", "/usr/bin/x", "/usr/.hidden/x"]
         {
-            assert_eq!(told(image, &[point]), whole, "{point}");
+            assert_eq!(described(image, &[point]), whole, "{point}");
         }
         let usr = ["/file", "/usr/ 751", "/usr/.hidden", "/usr/bin@"];
-        assert_eq!(told(image, &["/usr/src/app"]), [&usr[..], &["/usr/share/"]].concat());
+        assert_eq!(described(image, &["/usr/src/app"]), [&usr[..], &["/usr/share/"]].concat());
         assert_eq!(
-            told(image, &["/usr/share/x", "/usr/y"]),
+            described(image, &["/usr/share/x", "/usr/y"]),
             [&usr[..], &["/usr/share/ 755", "/usr/share/doc/"]].concat()
         );
     }

@@ -1,5 +1,5 @@
-//! What a run did, as a policy under which it may do that again. Grates note it, each what it is about, in files in memory; this makes
-//! one file of them that people can read.
+//! Writes a policy that allows what a run did. Each grate notes its part of that in a file in
+//! memory; this makes one file of them that people can read.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{DirBuilder, File};
@@ -21,46 +21,48 @@ use super::policy::{LIMITS, Policy, file_of};
 use super::relative;
 use crate::named::{Changed, For, Named};
 
-/// So many new names in a directory are told as the directory: the next run makes others.
+/// The number of new names from which their whole directory is allowed: the next run creates other
+/// names.
 const MANY: usize = 3;
 
-/// Names of so many hexadecimal digits are those of contents.
+/// The number of hexadecimal digits from which a name is the hash of contents.
 const HASH: usize = 16;
 
-/// What the file says until a run has ended: no policy, so that nobody takes it for one.
+/// The text of the file until a run has ended: not a valid policy, so that it is not used as one.
 const UNLEARNED: &str = "# No run has ended yet that this policy is to be learned from.\nunlearned = true\n";
 
-/// Learns a policy.
+/// Learns a policy from a run.
 pub struct Learner {
     name: PathBuf,
     file: File,
-    /// What the file said before: it is added to.
+    /// The policy that was in the file: it is extended.
     before: Option<Policy>,
     limits: Arc<Notes>,
     network: Notes,
     files: Notes,
-    /// What may be done while it learns.
+    /// The policy of the run itself.
     base: Policy,
     places: Places,
-    /// Where the guest has the volumes that the user named: paths are relative to one of them.
+    /// The guest's paths of the volumes that the user named: paths in the policy are relative to
+    /// one of them.
     guests: Vec<PathBuf>,
     command: String,
 }
 
-/// What a guest's paths belong to.
+/// The directories by which a guest's paths are told apart.
 #[derive(Default)]
 pub struct Places {
-    /// In memory, and empty when the command starts.
+    /// Directories in memory, empty when the command starts.
     pub private: Vec<PathBuf>,
-    /// Of the host.
+    /// Volumes.
     pub volumes: Vec<PathBuf>,
 }
 
 impl Learner {
-    /// Into a file, which may be there already.
+    /// Opens or creates the file of the policy.
     ///
     /// # Errors
-    /// When it cannot be written, or is no policy.
+    /// When it cannot be written, or does not have a policy.
     pub fn new(name: &Path, command: String, changed: &Changed) -> Result<Learner> {
         let shown = || format!("--learn {}", name.display());
         let path = file_of(name.as_os_str()).with_context(shown)?;
@@ -70,12 +72,12 @@ impl Learner {
             DirBuilder::new().recursive(true).mode(0o700).create(folder).with_context(shown)?;
         }
         let file = Named::find("--learn", &path, For::Results, changed)?.update()?;
-        // What is learned is added to what is there, which no pipe gives back.
+        // The old contents must be read to be extended, which a pipe does not allow.
         ensure!(file.metadata()?.is_file(), "{}: not a regular file", shown());
         let text = std::io::read_to_string(&file).with_context(shown)?;
         let is_new = text.trim().is_empty();
         let before = if is_new || text == UNLEARNED { None } else { Some(Policy::parse(&shown(), &text)?) };
-        // Whatever happens, an empty file would be a policy that allows everything.
+        // An empty file would be a policy that allows everything, should the run not end well.
         if is_new {
             (&file).write_all(UNLEARNED.as_bytes()).with_context(shown)?;
         }
@@ -95,19 +97,19 @@ impl Learner {
         })
     }
 
-    /// What is allowed meanwhile, and where.
+    /// Sets the policy and the directories of the run.
     pub fn within(&mut self, base: Policy, places: Places, guests: Vec<PathBuf>) {
         self.guests = guests;
         self.base = base;
         self.places = places;
     }
 
-    /// Where the grates note limits, addresses and files.
+    /// The files in which the grates note limits, addresses and files.
     pub fn paths(&self) -> [String; 3] {
         [self.limits.path(), self.network.path(), self.files.path()]
     }
 
-    /// What is noted of limits.
+    /// The notes about limits.
     pub fn limits(&self) -> Arc<Notes> {
         Arc::clone(&self.limits)
     }
@@ -115,7 +117,7 @@ impl Learner {
     /// Writes the policy, at the end of the run.
     ///
     /// # Errors
-    /// When it could not be written: the file is then as it was.
+    /// When it could not be written: then the file is unchanged.
     pub fn write(&self) -> Result<()> {
         let shown = || format!("--learn {}", self.name.display());
         let learned = self.learned().with_context(shown)?;
@@ -154,7 +156,7 @@ impl Learner {
         })
     }
 
-    /// Limits with room above what was used, and none above what they were.
+    /// Limits with room above what the run used, but not above the limits of the run.
     fn limited(&self, used: &Value) -> Vec<(String, String)> {
         let limit = |name: &&str| {
             let kind = Kind::of(name);
@@ -167,7 +169,7 @@ impl Learner {
 }
 
 impl Policy {
-    /// What either of the two allows.
+    /// A policy that allows what either of the two allows.
     fn widened(&self, by: &Policy) -> Policy {
         let both = |a: &Option<Vec<String>>, b: &Option<Vec<String>>| {
             // A list that is missing allows everything.
@@ -200,7 +202,7 @@ fn strings(table: &Value, key: &str) -> BTreeSet<String> {
     all.filter_map(|text| text.as_str().map(str::to_owned)).collect()
 }
 
-/// A connection as HOST:PORT, other rules as they are.
+/// A rule of a connection as HOST:PORT; other rules unchanged.
 fn host_of(rule: &str) -> String {
     match rule.split(' ').collect::<Vec<_>>()[..] {
         ["out", "tcp", host, port] if host.contains(':') => format!("[{host}]:{port}"),
@@ -209,7 +211,8 @@ fn host_of(rule: &str) -> String {
     }
 }
 
-/// What is read and what is written, as patterns: directories where the next run has other names in them.
+/// Makes lists of patterns from the paths that were read and written. A directory is allowed whole
+/// where the next run will have other names in it.
 fn fold(
     read: BTreeSet<String>,
     write: BTreeSet<String>,
@@ -220,7 +223,7 @@ fn fold(
     let folders = folders(made, places);
     let private = |path: &str| {
         let inside = |place: &&PathBuf| Path::new(path) != place.as_path() && Path::new(path).starts_with(place);
-        places.private.iter().find(inside).and_then(|place| told_as_a_whole(Path::new(path), place, places))
+        places.private.iter().find(inside).and_then(|place| whole_directory(Path::new(path), place, places))
     };
     let moved = moved.iter().map(|path| below(path));
     let mut write: BTreeSet<String> =
@@ -237,15 +240,16 @@ fn fold(
     (read.collect(), write.into_iter().collect())
 }
 
-/// The pattern for what lies in a directory of the guest's own. Where a volume lies below it, that is not told with it.
-fn told_as_a_whole(path: &Path, place: &Path, places: &Places) -> Option<String> {
+/// The pattern for a path in a private directory. A volume inside the directory is not covered by
+/// the pattern.
+fn whole_directory(path: &Path, place: &Path, places: &Places) -> Option<String> {
     let holds_a_volume = |folder: &Path| places.volumes.iter().any(|volume| volume.starts_with(folder));
     if !holds_a_volume(place) {
         return Some(below(place.to_str()?));
     }
     let name = path.strip_prefix(place).ok()?.iter().next()?.to_str()?;
     let top = place.join(name);
-    // A star is not for the dot that a name begins with.
+    // A star does not match a leading dot.
     match path == top {
         _ if holds_a_volume(&top) => None,
         false => Some(below(top.to_str()?)),
@@ -257,7 +261,7 @@ fn below(folder: &str) -> String {
     format!("{folder}/**")
 }
 
-/// Directories of volumes that the run has put many names into, or names of contents.
+/// The directories of volumes in which the run created many names, or names that are hashes.
 fn folders(made: &BTreeSet<String>, places: &Places) -> BTreeSet<String> {
     let in_volume = |path: &Path| places.volumes.iter().any(|volume| path != volume && path.starts_with(volume));
     let mut names: BTreeMap<PathBuf, usize> = BTreeMap::new();
@@ -272,7 +276,7 @@ fn folders(made: &BTreeSet<String>, places: &Places) -> BTreeSet<String> {
         *names.entry(folder.to_owned()).or_default() += 1;
         let hexadecimal = |name: &str| name.bytes().all(|byte| byte.is_ascii_hexdigit());
         if name.len() >= HASH && hexadecimal(name) {
-            // Such names are often spread over directories by their first digits.
+            // Such names are often spread over directories named after their first digits.
             let spread = folder
                 .file_name()
                 .and_then(|name| name.to_str())

@@ -1,4 +1,4 @@
-//! The line of grates that a sandbox's rules stand for, outermost first.
+//! The line of grates that enforces a sandbox's rules, outermost first.
 
 use std::ffi::{OsStr, OsString};
 use std::net::IpAddr;
@@ -14,7 +14,7 @@ use crate::named::{For, Named};
 
 /// The grates before the command, as one would type them.
 ///
-/// `notes` are where it is learned what is done: limits, addresses, files.
+/// `notes` are the files in which the grates of a learning run note limits, addresses and files.
 pub fn grates(
     options: &Options,
     policy: &Policy,
@@ -24,21 +24,23 @@ pub fn grates(
 ) -> Result<Vec<OsString>> {
     let mut line = before_files(options, policy, volumes, (notes, peaks))?;
     line.extend(filter(protection::words(policy, volumes), policy));
-    // Behind that: what it refuses is the program's own call, not one that a grate makes of it.
+    // The network's grate comes behind the write filter: it shall judge the program's own calls,
+    // not those that a grate makes for the program.
     let own = own_sockets(volumes);
     line.extend(bytes(network(options, policy, notes.map(|[_, network, _]| network.as_str()), own)?));
     for program in &policy.program {
         line.extend(bytes(clamp(program)?));
     }
     line.extend(bytes(lists(policy)));
-    // Nearest to the command: it sees the calls of the command, and not those that grates make to find out about them.
+    // Nearest to the command, to see the command's own calls, and not those that grates make to
+    // look something up.
     if let Some([.., files]) = notes {
         line.extend(["seccomp_grate", "--lists", "--learn", files].map(OsString::from));
     }
     Ok(line)
 }
 
-/// The grates in front of those that look at paths.
+/// The grates in front of those that check paths.
 fn before_files(
     options: &Options,
     policy: &Policy,
@@ -57,7 +59,7 @@ fn before_files(
     }
     line.extend(bytes(match notes {
         Some([limits, ..]) => noted_limits(&options.amounts, policy, limits),
-        None => told_limits(&options.amounts, policy, peaks),
+        None => limits_with_peaks(&options.amounts, policy, peaks),
     }));
     Ok(line)
 }
@@ -66,14 +68,15 @@ fn bytes(words: Vec<String>) -> impl Iterator<Item = OsString> {
     words.into_iter().map(OsString::from)
 }
 
-/// `--NAME=PATH`: paths are any bytes.
+/// A word `--NAME=PATH`. A path may have any bytes.
 fn with_path(option: &str, path: &OsStr) -> OsString {
     let mut word = OsString::from(option);
     word.push(path);
     word
 }
 
-/// File systems in memory, where the host mounts none. Nearest to the kernel: what others allow or refuse comes before.
+/// The grates that are file systems in memory, where the host mounts none. They are nearest to the
+/// kernel: the grates that allow or refuse calls come before them.
 pub fn in_memory(tmpfs: &[Tmpfs]) -> Vec<OsString> {
     let mut words = Vec::new();
     for tmpfs in tmpfs {
@@ -83,15 +86,16 @@ pub fn in_memory(tmpfs: &[Tmpfs]) -> Vec<OsString> {
     words
 }
 
-/// Nearest to the kernel: whatever is asked about calls of the command is asked before. `told`: how to look at the changes is said at the end.
-fn overlays(volumes: &[Volume], told: bool) -> Vec<OsString> {
+/// The overlays. They are nearest to the kernel: the grates that check the command's calls come
+/// before them. With `hint`, each prints at the end how to look at the changes.
+fn overlays(volumes: &[Volume], hint: bool) -> Vec<OsString> {
     let mut words: Vec<OsString> = Vec::new();
     for volume in volumes {
         let Some(state) = &volume.overlay else { continue };
         words.extend(["overlay_grate".into(), "--lower".into(), volume.guest.clone().into()]);
         words.extend(["--upper".into(), state.word()]);
         words.extend(["--called".into(), volume.host.clone().into()]);
-        if told {
+        if hint {
             words.extend(["--told".into(), state.name.clone()]);
         }
         words.extend(state.head.iter().flat_map(|head| ["--head".into(), head.into()]));
@@ -99,7 +103,7 @@ fn overlays(volumes: &[Volume], told: bool) -> Vec<OsString> {
     words
 }
 
-/// The limits that all programs have together: what is named goes before what the policy says.
+/// The limits of all programs together: those of the options, or else of the policy.
 pub fn limited(amounts: &Amounts, policy: &Policy) -> Vec<(&'static str, String)> {
     let amount = |limit: &&'static str| {
         let amount = amounts.named(limit).or_else(|| policy.limit(limit))?;
@@ -108,8 +112,8 @@ pub fn limited(amounts: &Amounts, policy: &Policy) -> Vec<(&'static str, String)
     LIMITS.iter().filter_map(amount).collect()
 }
 
-/// The grate for them; it notes how near to them it came.
-fn told_limits(amounts: &Amounts, policy: &Policy, peaks: Option<&str>) -> Vec<String> {
+/// The grate for the limits, which notes the largest amounts in `peaks`.
+fn limits_with_peaks(amounts: &Amounts, policy: &Policy, peaks: Option<&str>) -> Vec<String> {
     let mut words = limits(amounts, policy);
     if let Some(notes) = peaks.filter(|_| !words.is_empty()) {
         words.push(format!("--learn={notes}"));
@@ -117,7 +121,7 @@ fn told_limits(amounts: &Amounts, policy: &Policy, peaks: Option<&str>) -> Vec<S
     words
 }
 
-/// The grate for what limits all programs together.
+/// The grate for the limits of all programs together.
 pub fn limits(amounts: &Amounts, policy: &Policy) -> Vec<String> {
     let word = |(limit, amount)| match limit {
         "disk" => format!("--write-bytes=file={amount}"),
@@ -130,7 +134,7 @@ pub fn limits(amounts: &Amounts, policy: &Policy) -> Vec<String> {
     words
 }
 
-/// The grates that stand before one program and all that it starts.
+/// The grates for one program and all that it starts.
 fn clamp(program: &ProgramRules) -> Result<Vec<String>> {
     let option = match program.name.strip_prefix(HASH) {
         Some(hash) => format!("--hash={hash}"),
@@ -148,7 +152,8 @@ fn clamp(program: &ProgramRules) -> Result<Vec<String>> {
     Ok([vec!["program_grate".to_owned(), option, "%{".to_owned()], inside, vec!["%}".to_owned()]].concat())
 }
 
-/// Limits that nobody comes to where there are none: what is limited is counted.
+/// The grate that notes amounts in a learning run. A limit that is not set becomes one that cannot
+/// be reached: an amount is counted only if it is limited.
 fn noted_limits(amounts: &Amounts, policy: &Policy, notes: &str) -> Vec<String> {
     let mut words = limits(amounts, policy);
     if words.is_empty() {
@@ -169,13 +174,13 @@ fn noted_limits(amounts: &Amounts, policy: &Policy, notes: &str) -> Vec<String> 
     words
 }
 
-/// What may be called, read and run, if a policy lists it.
+/// The grate for the calls, files and programs that a policy lists.
 fn lists(policy: &Policy) -> Vec<String> {
     let mut words = Vec::new();
     if let Some(calls) = &policy.calls {
         words.push(format!("--calls={}", calls.join(",")));
     }
-    // What may be written may be read; what may be run is looked at before.
+    // A file that may be written may also be read, and a program is inspected before it is run.
     let read = policy.read.as_ref().map(|read| [Some(read), policy.write.as_ref(), policy.programs.as_ref()]);
     for (option, patterns) in
         [("path", read), ("program", policy.programs.as_ref().map(|programs| [Some(programs), None, None]))]
@@ -190,7 +195,7 @@ fn lists(policy: &Policy) -> Vec<String> {
     words
 }
 
-/// Whether there is anybody who may be reached.
+/// Whether any host may be reached.
 pub fn reaches_others(options: &Options, policy: &Policy) -> bool {
     has_network(options, policy) || options.allow.iter().chain(&policy.allow).next().is_some()
 }
@@ -199,7 +204,7 @@ fn has_network(options: &Options, policy: &Policy) -> bool {
     options.network.map_or(policy.network, |network| network == Network::Host)
 }
 
-/// What says who may be reached. With the host's network and no rules, nobody needs to be asked.
+/// The grate for the network. The host's network without rules needs none.
 fn network(options: &Options, policy: &Policy, notes: Option<&str>, own: Vec<String>) -> Result<Vec<String>> {
     let rules = options.allow.iter().chain(&policy.allow);
     let free = has_network(options, policy);
@@ -225,10 +230,10 @@ fn network(options: &Options, policy: &Policy, notes: Option<&str>, own: Vec<Str
     Ok(if unruled && notes.is_none() { Vec::new() } else { words })
 }
 
-/// Programs of one sandbox may talk by sockets that have their names in its own directories, but not by those of a volume there: whoever made them is
-/// outside.
+/// The rules for sockets between programs of one sandbox: they may use sockets in the sandbox's own
+/// directories, but not in a volume there, where a program outside may have created them.
 fn own_sockets(volumes: &[Volume]) -> Vec<String> {
-    // A rule is words, and its path a pattern.
+    // A rule is split at blanks, and its path is a pattern.
     let plain = |path: &str| path.chars().all(|c| is_seen(c) && !c.is_whitespace() && !"*?[]\\".contains(c));
     let rules = |scratch: &str| {
         let inside = volumes.iter().map(|volume| &volume.guest).filter(|guest| guest.starts_with(scratch));
@@ -237,12 +242,12 @@ fn own_sockets(volumes: &[Volume]) -> Vec<String> {
             inside?.into_iter().flat_map(|guest| ["", "/*"].map(|end| format!("--deny=any unix:{guest}{end}")));
         Some(refused.chain([format!("--allow=any unix:{scratch}/*")]).collect::<Vec<_>>())
     };
-    // Names without a file are the runner's own.
+    // Abstract names belong to the runner alone.
     let abstract_names = ["--allow=any unix:@*".to_owned()];
     super::SCRATCH.iter().filter_map(|scratch| rules(scratch)).flatten().chain(abstract_names).collect()
 }
 
-/// HOST[:PORT] as a rule of the net grate; a rule is taken as it is.
+/// Converts HOST[:PORT] to a rule of the net grate. A text with blanks is such a rule already.
 fn net_rule(text: &str) -> Result<String> {
     if text.contains(' ') {
         return Ok(text.to_owned());
@@ -253,7 +258,7 @@ fn net_rule(text: &str) -> Result<String> {
         bail!("--allow {text}: expected a host, not a URL: --allow {host}{port}");
     }
     let (host, port) = match text.rsplit_once(':') {
-        // An address of IPv6 has colons of its own; with a port it is in brackets.
+        // An IPv6 address has colons of its own; with a port it is in brackets.
         Some((host, port)) if !host.contains(':') || (host.starts_with('[') && host.ends_with(']')) => (host, port),
         _ => (text, "*"),
     };
@@ -267,7 +272,7 @@ fn net_rule(text: &str) -> Result<String> {
             "--allow {text}: expected 0 to {most} bits after the slash"
         );
     }
-    // The host's resolver is not asked for such names, so that no rule can match them.
+    // The host's resolver is not asked for such names, so no rule can match them.
     ensure!(
         !(host.starts_with("*.") && host.trim_end_matches('.').ends_with(".localhost")),
         "--allow {text}: names below localhost are never resolved; name the address: --allow 127.0.0.1:{port}"
@@ -277,21 +282,22 @@ fn net_rule(text: &str) -> Result<String> {
     Ok(format!("out {host} {port}"))
 }
 
-/// What keeps all files as they are but those that may be written.
+/// The grate that denies changes of all files but those that may be written.
 fn writing(policy: &Policy) -> Vec<String> {
     filter(Vec::new(), policy)
 }
 
 fn write_patterns(policy: &Policy) -> Vec<String> {
     match policy.write.as_deref() {
-        // Without a pattern it would allow all.
+        // Without a pattern the grate would allow all.
         Some([]) => vec!["--protect=/".to_owned()],
         Some(patterns) => patterns.iter().map(|pattern| format!("--allow={pattern}")).collect(),
         None => Vec::new(),
     }
 }
 
-/// The grate with these options and what may be written, if there is anything.
+/// The write filter with these options and the patterns of what may be written. Empty if there are
+/// neither.
 fn filter<T: From<String>>(mut options: Vec<T>, policy: &Policy) -> Vec<T> {
     options.extend(write_patterns(policy).into_iter().map(T::from));
     if !options.is_empty() {

@@ -1,5 +1,6 @@
-//! `lind-boot run`: a command on directories of the host, and what it may do with them. It is made of what there is:
-//! mounts that become the guest's root, and grates on the line before the command.
+//! `lind-boot run`: runs a command on directories of the host, and limits what it may do with them.
+//! A sandbox is made of two things that exist without it: mounts that become the guest's root, and
+//! grates on the line before the command.
 
 mod amount;
 mod command;
@@ -55,25 +56,26 @@ use crate::named::{Changed, For, Named};
 use crate::run::{self, Attendant, Failure};
 use crate::session::place;
 
-/// What the host is called. The image's /etc/hosts knows it, so that nobody asks the network for it.
+/// The host name that programs see. The image's /etc/hosts has it, so no program asks the network
+/// for it.
 const HOST_NAME: &str = "sandbox";
 
 /// The home directory, in memory like /tmp.
 const HOME: &str = "/home/user";
 
-/// What is in memory, and the sandbox's own.
+/// The directories in memory, which only the sandbox sees.
 const SCRATCH: [&str; 2] = ["/tmp", HOME];
 
-/// What is used unless another policy is named.
+/// The default policy.
 const POLICY: &str = "agent";
 
-/// A sandbox, with everything found.
+/// A sandbox with all options resolved.
 struct Sandbox {
     plan: Plan,
     maker: Maker,
     /// The grates before the command.
     grates: Vec<OsString>,
-    /// The command, its name as the guest has it.
+    /// The command, with the guest's name of its program.
     command: Vec<OsString>,
     workdir: PathBuf,
     env: Vec<OsString>,
@@ -82,16 +84,16 @@ struct Sandbox {
     peaks: Option<Peaks>,
 }
 
-/// Runs a command in a sandbox, and leaves with its exit status.
+/// Runs a command in a sandbox, and exits with its status.
 ///
 /// # Errors
-/// When it could not be started; says what to do.
+/// When it could not be started.
 pub fn run(run: &RunOptions) -> Result<Option<Infallible>, Failure> {
     run.command.first().map_or(Ok(()), ensure_program)?;
     if run.explain {
         return explain(&run.options, &run.command, run.json).map(|()| None);
     }
-    let learn = run.learn.clone().map(|file| (file, told(&run.command)));
+    let learn = run.learn.clone().map(|file| (file, joined(&run.command)));
     let sandbox = Sandbox::of(&run.options, &run.command, learn)?;
     let denials = sandbox.denials(&run.options)?;
     let listening = Arc::clone(&denials);
@@ -103,21 +105,22 @@ pub fn run(run: &RunOptions) -> Result<Option<Infallible>, Failure> {
 }
 
 fn explain(options: &Options, words: &[OsString], json: bool) -> Result<(), Failure> {
-    // Nothing comes of it that could be told.
+    // Nothing runs, so no result is written.
     let options = Options { result: None, ..options.clone() };
     run::print(&describe::described(&Sandbox::of(&options, words, None)?, &options, json))
 }
 
-/// Says what a session would be.
+/// Prints the description of a session.
 ///
 /// # Errors
-/// When it could not be.
+/// When the session could not be started.
 pub fn explain_session(options: &Options, json: bool) -> Result<(), Failure> {
     explain(options, &FIRST_OF_SESSION.map(OsString::from), json)
 }
 
-/// Runs the first program of a session in a sandbox. `learn` is the file of a policy to be learned from it, and what that is told to be of. `attend`
-/// makes who looks after the session, of what the sandbox gives its commands.
+/// Runs the first program of a session in a sandbox. `learn` has the file of a policy to learn, and
+/// the name of the session for its head. `attend` makes the attendant of the session from the
+/// surroundings that the sandbox gives to its commands.
 ///
 /// # Errors
 /// As for `run`.
@@ -137,7 +140,8 @@ pub fn run_session(
     sandbox.start(options, &denials, attend)
 }
 
-/// Runs a grate's program in a sandbox. `attend` comes before its first instruction, behind the walls.
+/// Runs a program in a sandbox. `attend` is called behind the walls, before the program's first
+/// instruction.
 ///
 /// # Errors
 /// As for `run`.
@@ -146,7 +150,8 @@ pub fn run_program(options: &Options, words: &[OsString], attend: Attendant) -> 
     Sandbox::of(options, words, None)?.start(options, &denials, attend)
 }
 
-/// Runs a grate of ours as a tool, on these directories of the host: where it sees them, and whether they stay as they are.
+/// Runs one of our grates as a tool on directories of the host: for each its path, the guest's
+/// path, and whether it is read-only.
 ///
 /// # Errors
 /// As for `run`.
@@ -173,36 +178,37 @@ pub fn run_tool(volumes: Vec<(PathBuf, PathBuf, bool)>, words: Vec<OsString>) ->
     sandbox.start(&Options::default(), &Denials::new(None), Box::new(|_| Ok(())))
 }
 
-/// Makes the root of a sandbox, and returns where it is mounted.
+/// Mounts the root of a sandbox, and returns its path.
 ///
 /// # Errors
-/// Why there can be none.
+/// When it cannot be mounted.
 pub fn root_alone(options: &Options) -> Result<PathBuf> {
     let sandbox = Sandbox::of(options, &FIRST_OF_SESSION.map(OsString::from), None)?;
     ensure!(sandbox.maker == Maker::Host, "the host permits no mounts");
     Ok(root::build(&sandbox.plan, sandbox.maker)?.root)
 }
 
-/// The words before a command that limit it.
+/// The words that limit a command, in front of it.
 pub fn limited(amounts: &Amounts) -> Vec<String> {
     line::limits(amounts, &Policy::default())
 }
 
-/// Starts the commands of a session, behind this grate if they have limits of their own: what is not named here is not there later.
+/// The program that starts the commands of a session, and the grate in front of a command with
+/// limits of its own: only grates that are named here are opened.
 const FIRST_OF_SESSION: [&str; 2] = ["session_grate", "resource_grate"];
 
-/// What a session's commands find unless they ask for something else.
+/// The surroundings of a session's commands, unless a request asks for others.
 pub struct Surroundings {
     /// Their environment.
     pub env: Vec<CString>,
-    /// Where they start.
+    /// The directory in which they start.
     pub workdir: PathBuf,
-    /// Directories of the host, and where the guest sees them; of several, the last counts.
+    /// Directories of the host, and the guest's path of each. The last one for a directory counts.
     pub places: Vec<(PathBuf, PathBuf)>,
 }
 
 impl Surroundings {
-    /// Where the guest sees a path of the host, which has no links in it.
+    /// The guest's path of a host path without links.
     pub fn inside(&self, path: &Path) -> Option<PathBuf> {
         self.places.iter().rev().find_map(|(host, guest)| below(path, host, guest))
     }
@@ -218,11 +224,11 @@ impl Sandbox {
             attend(kernel)
         });
         let made = root::build(&self.plan, self.maker)?;
-        // What an overlay or a file system in memory shows, its grate knows alone.
+        // Only the grate of an overlay or of a file system in memory knows the files there.
         let tmpfs = self.plan.tmpfs.iter().filter(|_| self.maker == Maker::Kernel).map(|tmpfs| &tmpfs.guest);
         let overlays = self.plan.volumes.iter().filter(|volume| volume.overlay.is_some()).map(|volume| &volume.guest);
         let mut in_grates: Vec<PathBuf> = tmpfs.chain(overlays).cloned().collect();
-        // A grate of the user's own may show anything, anywhere.
+        // A grate of the user may show any file, anywhere.
         in_grates.extend((!options.grate.is_empty()).then(|| PathBuf::from("/")));
         let volumes =
             self.plan.volumes.iter().filter(|volume| !volume.read_only).map(|volume| volume.guest.clone()).collect();
@@ -247,12 +253,12 @@ impl Sandbox {
         ended
     }
 
-    /// A file that is written to.
+    /// Opens a file that an option names for output.
     fn output(&self, option: &str, file: &Path) -> Result<File> {
         Named::find(option, file, For::Results, &changed(&self.plan.volumes))?.output()
     }
 
-    /// What is refused is told there.
+    /// The receiver of denials.
     fn denials(&self, options: &Options) -> Result<Arc<Denials>> {
         let file = options.denials.as_deref().map(|file| self.output("--denials", file)).transpose()?;
         Ok(Denials::new(file))
@@ -272,7 +278,8 @@ impl Sandbox {
             make_read_only(&mut volumes);
         }
         let name = options.policy.as_deref().unwrap_or(POLICY);
-        // What the policy itself says of volumes does not count: an earlier run could have written it.
+        // Whether the policy makes volumes read-only does not count here: an earlier run could have
+        // written the policy.
         let mut policy = Policy::named(name, &changed(&volumes))?;
         options.allow_name.iter().try_for_each(|name| policy.allow_name(name)).context("--allow-name")?;
         if policy.read_only {
@@ -321,7 +328,7 @@ impl Sandbox {
         }
         let hidden = hidden(&volumes)?;
         volumes.splice(0..0, resolvers(options, &policy, &image, &volumes));
-        // One that is asked for at the same place has a size of its own.
+        // A --tmpfs at the same path takes precedence: it has its own size.
         let asked = |path: &PathBuf| tmpfs.iter().any(|tmpfs| tmpfs.guest == *path);
         let scratch = SCRATCH.map(PathBuf::from).into_iter().filter(|path| !asked(path)).collect();
         let plan = Plan { image, scratch, tmpfs, volumes, hidden };
@@ -343,20 +350,22 @@ impl Sandbox {
     }
 }
 
-/// Where a command starts that is in no volume: the home directory, unless something is mounted over that.
+/// The directory in which a command starts whose directory is in no volume: the home directory, or
+/// the directory mounted over it.
 fn home(tmpfs: &[Tmpfs], volumes: &[Volume]) -> PathBuf {
     let mounted = tmpfs.iter().map(|tmpfs| &tmpfs.guest).chain(volumes.iter().map(|volume| &volume.guest));
     let over = mounted.filter(|guest| Path::new(HOME).starts_with(guest) && *guest != Path::new(HOME));
     over.max_by_key(|guest| guest.components().count()).cloned().unwrap_or_else(|| HOME.into())
 }
 
-/// What `--result` tells of limits. Who learns has them noted already.
+/// The amounts for `--result`. A learning run has a file of notes with them already.
 fn peaks_of(options: &Options, policy: &Policy, learner: Option<&Learner>) -> Result<Peaks> {
     let notes = learner.map_or_else(|| Notes::new("peaks").map(Arc::new), |learner| Ok(learner.limits()))?;
     Ok(Peaks::new(notes, line::limited(&options.amounts, policy)))
 }
 
-/// Where names may be asked for: the host's file that says so, in the place that an image keeps for it. What a volume has there goes before.
+/// The host's file with the addresses of name servers, mounted at the path that the image has for
+/// it. A volume there takes precedence.
 fn resolvers(options: &Options, policy: &Policy, image: &Path, volumes: &[Volume]) -> Option<Volume> {
     const FILE: &str = "/etc/resolv.conf";
     let host = Path::new(FILE).canonicalize().ok().filter(|file| file.is_file())?;
@@ -366,23 +375,23 @@ fn resolvers(options: &Options, policy: &Policy, image: &Path, volumes: &[Volume
     (free && line::reaches_others(options, policy)).then_some(volume)
 }
 
-/// What of the host the guest may change, or changes in an overlay, to be applied.
+/// The host directories that the guest may change, directly or in an overlay that may be applied.
 fn changed(volumes: &[Volume]) -> Changed {
     Changed::new(volumes.iter().filter(|volume| volume.can_be_changed()).map(|volume| volume.host.clone()))
 }
 
-/// What belongs to the guest alone, and what is the host's.
+/// The directories of the guest alone, and those of the host.
 fn places(plan: &Plan) -> Places {
     let private = plan.scratch.iter().cloned().chain(plan.tmpfs.iter().map(|tmpfs| tmpfs.guest.clone())).collect();
     Places { private, volumes: plan.volumes.iter().map(|volume| volume.guest.clone()).collect() }
 }
 
-fn told(words: &[OsString]) -> String {
+fn joined(words: &[OsString]) -> String {
     words.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
 }
 
-/// The command stands behind the grates of the policy, and may be somebody else's words: nothing of it may be an option of theirs, or a further grate, whose
-/// options name files of the host.
+/// Refuses a command that could be an option of the policy's grates or a further grate, whose
+/// options name files of the host: the command may come from somebody else.
 fn ensure_program(name: &OsString) -> Result<()> {
     let bytes = name.as_bytes();
     ensure!(!bytes.is_empty(), "run: the name of the command is empty");
@@ -400,8 +409,10 @@ fn ensure_program(name: &OsString) -> Result<()> {
     Ok(())
 }
 
-/// Where volumes would show the sockets of sessions: whoever reaches one runs commands in that session. And where those that cannot be changed
-/// would show key and cache of compiled code; one that can be is refused later, since a guest could put a key of its own there.
+/// The directories that are hidden inside volumes. A program that reaches a session's socket can
+/// run commands in that session. Key and cache of compiled code are hidden in volumes that cannot
+/// be changed; a volume with them that can be changed is refused later, since a guest could put a
+/// key of its own there.
 fn hidden(volumes: &[Volume]) -> Result<Vec<PathBuf>> {
     let mut hidden = Vec::new();
     for folder in CodeStore::places() {
@@ -421,7 +432,7 @@ fn hidden(volumes: &[Volume]) -> Result<Vec<PathBuf>> {
                 "-v {}: cannot be mounted, because the sockets of sessions are kept there",
                 volume.host.display()
             );
-            // One that is not there yet may come to be as long as this runs.
+            // A directory that does not exist yet may be created while this runs.
             if let Some(guest) = below(&folder, &volume.host, &volume.guest)
                 && place::make(&folder).is_ok()
             {
@@ -432,7 +443,7 @@ fn hidden(volumes: &[Volume]) -> Result<Vec<PathBuf>> {
     Ok(hidden)
 }
 
-/// A clean environment: what programs cannot do without, then files, then what was named.
+/// The environment: variables that programs need, then those of files, then those of options.
 fn environment<'a>(
     options: &Options,
     plan: &Plan,
@@ -442,7 +453,7 @@ fn environment<'a>(
     let mut words: Vec<OsString> =
         ["PATH=/bin:/usr/bin", "LANG=C.UTF-8", "TMPDIR=/tmp", "TERM"].map(OsString::from).to_vec();
     words.push(format!("HOME={HOME}").into());
-    // As the image's /etc/passwd has it.
+    // The names in the image's /etc/passwd.
     words.push(if rustix::process::geteuid().is_root() { "USER=root" } else { "USER=user" }.into());
     words.push(if plan.image.join("bin/bash").exists() { "SHELL=/bin/bash" } else { "SHELL=/bin/sh" }.into());
     words.extend(identity::variables(&plan.image, &plan.volumes));

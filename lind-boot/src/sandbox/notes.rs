@@ -1,4 +1,4 @@
-//! What a grate notes of a run, in a file in memory: it is read when the run has ended.
+//! The notes of a grate about a run, in a file in memory. They are read when the run has ended.
 
 use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd};
@@ -8,33 +8,33 @@ use anyhow::{Context, Result, ensure};
 use rustix::fs::{MemfdFlags, memfd_create};
 use serde_json::Value;
 
-/// The longest that a grate may have noted.
+/// The longest notes of a grate, in bytes.
 const MOST: u64 = 16 << 20;
 
-/// Where a grate writes what it notes.
+/// The file in which a grate writes its notes.
 pub struct Notes(File);
 
 impl Notes {
-    /// Nothing is noted yet.
+    /// An empty file.
     ///
     /// # Errors
-    /// When there is no memory for it.
+    /// When the file cannot be created.
     pub fn new(name: &str) -> Result<Notes> {
         let file = File::from(memfd_create(name, MemfdFlags::CLOEXEC).context("cannot create a file in memory")?);
-        // Whoever reads it at the end may be a thread with a table of its own.
+        // The thread that reads it at the end may have a descriptor table of its own.
         lind_kernel::fd::keep_also(file.as_fd());
         Ok(Notes(file))
     }
 
-    /// As an option of a grate names it, before the walls go up.
+    /// Its path for an option of a grate, valid before the walls go up.
     pub fn path(&self) -> String {
         format!("/proc/self/fd/{}", self.0.as_raw_fd())
     }
 
-    /// What was noted, at the end of the run.
+    /// Parses the notes at the end of the run.
     ///
     /// # Errors
-    /// When the grate did not come to its end, or what is there is no TOML.
+    /// When the grate was killed before it wrote them, or they are not TOML.
     pub fn read(&self) -> Result<Value> {
         let size = self.0.metadata()?.len();
         ensure!(size > 0, "a grate was killed before it wrote its notes");

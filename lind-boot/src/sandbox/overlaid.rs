@@ -1,4 +1,4 @@
-//! Volumes with an overlay: where their states are, and what may be mounted beside them.
+//! Volumes with an overlay: the paths of their states, and checks of the mounts beside them.
 
 use anyhow::{Result, bail};
 
@@ -6,10 +6,10 @@ use super::options::Options;
 use super::volume::{Tmpfs, Volume};
 use crate::overlay::place::State;
 
-/// Overlays on all volumes, if that is asked for; and a place for the states of all.
+/// Puts overlays on all volumes if that is asked for, and prepares the places of all states.
 ///
 /// # Errors
-/// When a state cannot be where it is to be, or something else would be mounted in an overlay's place.
+/// When a state cannot be at its path, or something else would be mounted inside an overlay.
 pub fn settle(options: &Options, tmpfs: &[Tmpfs], volumes: &mut [Volume]) -> Result<()> {
     if let Some(folder) = &options.overlay_all {
         for (number, volume) in volumes.iter_mut().enumerate().filter(|(_, volume)| volume.can_be_changed()) {
@@ -41,7 +41,8 @@ pub fn settle(options: &Options, tmpfs: &[Tmpfs], volumes: &mut [Volume]) -> Res
     Ok(())
 }
 
-/// The grate answers for all that is below an overlay's place: what else is mounted there would be taken for a part of its directory.
+/// Refuses mounts inside an overlay: its grate answers for all that is below, and would take them
+/// for a part of its directory.
 fn ensure_alone(overlay: &Volume, tmpfs: &[Tmpfs], volumes: &[Volume]) -> Result<()> {
     let others = volumes.iter().filter(|volume| !std::ptr::eq(*volume, overlay)).map(|volume| &volume.guest);
     let mut places = others.chain(tmpfs.iter().map(|tmpfs| &tmpfs.guest));

@@ -1,5 +1,6 @@
-//! `--grate 'NAME [OPTIONS]'`: grates of the user's own. They stand between the policy and the command: they see the calls of the
-//! command first, and what they do themselves meets the policy as a call of the command does.
+//! `--grate 'NAME [OPTIONS]'`: grates of the user. They come between the policy and the command:
+//! they see the calls of the command first, and their own calls meet the policy like calls of the
+//! command.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -9,13 +10,14 @@ use lind_kernel::cage::is_grate_name;
 
 use crate::outside::Folders;
 
-/// What a grate's file is called behind its name.
+/// The end of a grate's file name.
 const SUFFIX: &str = "_grate";
 
-/// The words of these grates on the line; the first is nearest to the policy. `folders` are directories of grates beside our own.
+/// The words of these grates on the line; the first grate is nearest to the policy. `folders` are
+/// directories of grates besides our own.
 ///
 /// # Errors
-/// What is wrong with one.
+/// A mistake in one of them.
 pub fn words(grates: &[String], folders: &[PathBuf]) -> Result<Vec<OsString>> {
     let folders = Folders::new(folders);
     let of_one = |text: &String| one(text, &folders).with_context(|| format!("--grate {text}"));
@@ -31,14 +33,16 @@ fn one(text: &str, folders: &Folders) -> Result<Vec<OsString>> {
     }
     ensure!(is_grate_name(name.as_bytes()) && !name.starts_with(['-', '%']), "not the name of a grate");
     ensure!(folders.find(name).is_some(), "{name}: no such grate in {}", folders.names());
-    // Else the command, which may be somebody else's words, would be the value of an option that has none.
+    // This ends the options. Otherwise the command, which may come from somebody else, would be the
+    // value of an option without one.
     if words.last().is_none_or(|last| last != "%}") {
         words.push("--".to_owned());
     }
     Ok(words.into_iter().map(OsString::from).collect())
 }
 
-/// Words as a shell has them: in single quotes all stands for itself, in double quotes and outside a backslash makes the next character so.
+/// Splits a text into words like a shell: single quotes quote everything, and a backslash in double
+/// quotes or outside quotes the next character.
 fn split(text: &str) -> Result<Vec<String>> {
     let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
     let mut letters = text.chars();

@@ -1,4 +1,4 @@
-//! How near a run came to its limits, as the resource grate notes it.
+//! The largest amounts that a run has used of its limits, from the notes of the resource grate.
 
 use std::sync::Arc;
 
@@ -7,25 +7,26 @@ use serde_json::{Map, Value, json};
 use super::amount::Kind;
 use super::notes::Notes;
 
-/// The limits of a run, and what counts against them.
+/// The limits of a run, and the file with the amounts used.
 pub struct Peaks {
     notes: Arc<Notes>,
-    /// Name and amount.
+    /// The name and the amount of each.
     limits: Vec<(&'static str, String)>,
 }
 
 impl Peaks {
-    /// Of limits whose grate notes there.
+    /// The peaks of limits whose grate writes to `notes`.
     pub fn new(notes: Arc<Notes>, limits: Vec<(&'static str, String)>) -> Peaks {
         Peaks { notes, limits }
     }
 
-    /// Where the grate notes them.
+    /// The path of the notes for the grate.
     pub fn path(&self) -> String {
         self.notes.path()
     }
 
-    /// For each limit what was used of it at most: bytes, seconds, or how many. Null if the grate was ended before it could say.
+    /// The largest amount used of each limit: bytes, seconds, or a number. Null if the grate was
+    /// killed before it wrote its notes.
     pub fn read(&self) -> Value {
         let Ok(used) = self.notes.read() else { return Value::Null };
         let of = |(name, amount): &(&'static str, String)| {
@@ -40,7 +41,7 @@ impl Peaks {
     }
 }
 
-/// As the resource grate calls a limit.
+/// The resource grate's name of a limit.
 pub fn noted(limit: &str) -> &str {
     if limit == "disk" { "write.file" } else { limit }
 }

@@ -1,4 +1,5 @@
-//! Policies: what a sandbox may do, as a TOML file. Those that come with lind-boot are such files too (`policies/`).
+//! Policies: the permissions of a sandbox, as a TOML file. The policies that come with lind-boot
+//! are such files too (`policies/`).
 
 use std::ffi::OsStr;
 use std::ops::Range;
@@ -15,22 +16,22 @@ use super::relative::{is_relative, is_sound};
 use crate::config;
 use crate::named::{Changed, For, Named};
 
-/// What a policy file says. Options of the command line go before it.
+/// The contents of a policy file. Options of the command line take precedence.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Policy {
     /// Whether programs may use the host's network, within the rules.
     pub network: bool,
-    /// What they may reach, as rules of the net grate.
+    /// The hosts that they may reach, as rules of the net grate.
     pub allow: Vec<String>,
-    /// Whether nothing of the host may be changed.
+    /// Whether all volumes are read-only.
     pub read_only: bool,
-    /// Names in each volume that may not be changed.
+    /// The names in each volume that may not be changed.
     pub protect: Vec<String>,
     /// Whether each name that begins with a dot may not be changed either.
     pub hidden: bool,
-    /// Names that may be changed all the same: `*` and `?` are as in a shell.
+    /// The names that may be changed in spite of that; `*` and `?` match as in a shell.
     pub except: Vec<String>,
-    /// Limits: name and amount, as the resource grate has them.
+    /// The limits: name and amount, in the form for the resource grate.
     pub limits: Vec<(String, String)>,
     /// The only system calls that may be made.
     pub calls: Option<Vec<String>>,
@@ -40,7 +41,7 @@ pub struct Policy {
     pub write: Option<Vec<String>>,
     /// The only programs that may be run: patterns.
     pub programs: Option<Vec<String>>,
-    /// What some programs may not do that others may.
+    /// The rules that apply to single programs.
     pub program: Vec<ProgramRules>,
 }
 
@@ -49,11 +50,11 @@ pub struct Policy {
 pub struct ProgramRules {
     /// Its path in the guest, or `blake3:` and the hash of its file.
     pub name: String,
-    /// What it may do, of what may be done at all: its network, files and programs.
+    /// The program's own rules for its network, files and programs, within those of the sandbox.
     pub rules: Policy,
 }
 
-/// What a program's name begins with that is the hash of a file.
+/// The prefix of a program's name that is the hash of its file.
 pub const HASH: &str = "blake3:";
 
 /// The names of limits.
@@ -72,11 +73,12 @@ const KNOWN: [(&str, &str); 4] = [
 ];
 
 impl Policy {
-    /// The policy of that name: one that comes with lind-boot, one of the user's directory of policies, or that file if the name has a slash or a dot
-    /// in it. No guest of the run may change it.
+    /// Reads the policy of this name: one that comes with lind-boot, one in the user's directory of
+    /// policies, or the file of this path if the name has a slash or a dot. No guest of the run may
+    /// be able to change the file.
     ///
     /// # Errors
-    /// When there is none, or what is wrong with it.
+    /// When the policy does not exist or has a mistake.
     pub fn named(name: &str, changed: &Changed) -> Result<Policy> {
         let option = format!("--policy {name}");
         if let Some((_, text)) = KNOWN.iter().find(|(known, _)| *known == name) {
@@ -92,10 +94,10 @@ impl Policy {
         Policy::parse(&option, &std::io::read_to_string(file).with_context(|| option.clone())?)
     }
 
-    /// What a file says; `option` names it as the user did.
+    /// Parses the text of a policy; `option` names it in messages.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// A mistake, with its line and column.
     pub fn parse(option: &str, text: &str) -> Result<Policy> {
         let source = Source { option, text };
         let table = DeTable::parse(text).map_err(|error| source.error(error.span(), error.message().to_owned()))?;
@@ -103,7 +105,7 @@ impl Policy {
         for (key, value) in table.get_ref() {
             let name = key.get_ref().as_ref();
             let Err(error) = policy.take(name, &plain(value.get_ref())) else { continue };
-            // Not even one that is right: the key is wrong, and not its value.
+            // In an unknown key, the key is the mistake, not its value.
             let unknown = !KEYS.contains(&name);
             let span = if unknown { key.span() } else { place_of(name, value) };
             return Err(source.error(Some(span), format!("{name}: {error:#}")));
@@ -188,10 +190,10 @@ impl Policy {
         Ok(())
     }
 
-    /// Takes a name out of what is protected in any directory.
+    /// Allows changes of a name that is protected in every directory.
     ///
     /// # Errors
-    /// What is not one name.
+    /// A text that is not a single name.
     pub fn allow_name(&mut self, name: &str) -> Result<()> {
         ensure!(
             !name.is_empty() && !name.contains('/') && !matches!(name, "." | ".."),
@@ -201,18 +203,18 @@ impl Policy {
         Ok(())
     }
 
-    /// The names that are protected, without those that may be changed all the same.
+    /// The protected names, without those that may be changed in spite of that.
     pub fn protected(&self) -> impl Iterator<Item = &String> {
         let excepted = |name: &str| self.except.iter().any(|except| except.eq_ignore_ascii_case(name));
         self.protect.iter().filter(move |name| !name.strip_prefix("**/").is_some_and(excepted))
     }
 
-    /// Whether it names what may be called, read, written or run.
+    /// Whether it lists calls, files or programs.
     pub fn has_lists(&self) -> bool {
         [&self.calls, &self.read, &self.write, &self.programs].into_iter().any(Option::is_some)
     }
 
-    /// As a file, without the comments that it may have had.
+    /// The text of the policy's file, without the comments of the old one.
     pub fn text(&self) -> String {
         let mut text = format!("network = {}\n", quoted(if self.network { "host" } else { "none" }));
         text += &list_text("allow", &self.allow);
@@ -256,7 +258,7 @@ struct Source<'a> {
 }
 
 impl Source<'_> {
-    /// OPTION:LINE:COLUMN: what is wrong there.
+    /// An error OPTION:LINE:COLUMN: MISTAKE.
     fn error(&self, span: Option<Range<usize>>, what: String) -> anyhow::Error {
         let before = self.text.get(..span.map_or(0, |span| span.start)).unwrap_or(self.text);
         let line = before.matches('\n').count() + 1;
@@ -265,7 +267,8 @@ impl Source<'_> {
     }
 }
 
-/// Where in the value of a key the mistake is: of a list or a table, the first member with which alone it is wrong too.
+/// The place of a mistake in the value of a key: in a list or a table, the first member that is
+/// wrong alone.
 fn place_of(key: &str, value: &Spanned<DeValue<'_>>) -> Range<usize> {
     let is_wrong = |value: Value| Policy::default().take(key, &value).is_err();
     let wrong = match value.get_ref() {
@@ -277,7 +280,7 @@ fn place_of(key: &str, value: &Spanned<DeValue<'_>>) -> Range<usize> {
             let alone = |name: &str, one| Value::Object([(name.to_owned(), one)].into_iter().collect());
             let one = all.iter().find(|(name, one)| is_wrong(alone(name.get_ref(), plain(one.get_ref()))));
             one.map(|(name, one)| match one.get_ref() {
-                // Of a program: the key of its rule.
+                // In the table of a program, the key of its wrong rule.
                 DeValue::Table(rules) => {
                     let wrong = |rule: &Value, key: &str| is_wrong(alone(name.get_ref(), alone(key, rule.clone())));
                     let rule = rules.iter().find(|(key, rule)| wrong(&plain(rule.get_ref()), key.get_ref()));
@@ -291,7 +294,8 @@ fn place_of(key: &str, value: &Spanned<DeValue<'_>>) -> Range<usize> {
     wrong.unwrap_or_else(|| value.span())
 }
 
-/// A value of TOML without its places. What JSON does not have is a text, which no key takes.
+/// Converts a TOML value to JSON. A value that JSON does not have becomes a text, which no key
+/// accepts.
 fn plain(value: &DeValue<'_>) -> Value {
     match value {
         DeValue::String(text) => Value::from(text.as_ref()),
@@ -310,7 +314,7 @@ fn plain(value: &DeValue<'_>) -> Value {
 }
 
 impl ProgramRules {
-    /// The keys that a program may have: the others are of the whole sandbox.
+    /// The keys of a program. The others are for the whole sandbox.
     const KEYS: [&str; 5] = ["network", "allow", "read", "write", "programs"];
 
     fn parse(name: &str, rules: &Value) -> Result<ProgramRules> {
@@ -318,7 +322,7 @@ impl ProgramRules {
         if !hash.unwrap_or_else(|| name.starts_with('/')) {
             bail!("must be a path that begins with /, or {HASH} and 64 hexadecimal digits");
         }
-        // What is around it says whether there is a network.
+        // The rules of the sandbox decide whether there is a network.
         let mut policy = Policy { network: true, ..Policy::default() };
         for (key, value) in rules.as_object().context("must be a table")? {
             if !Self::KEYS.contains(&key.as_str()) {
@@ -352,16 +356,17 @@ fn is_digit(byte: u8) -> bool {
     matches!(byte, b'0'..=b'9' | b'a'..=b'f')
 }
 
-/// Whether the name of a policy is that of a file.
+/// Whether the name of a policy is the path of a file.
 fn is_path(name: &OsStr) -> bool {
     use std::os::unix::ffi::OsStrExt as _;
     name.as_bytes().iter().any(|byte| b"/.".contains(byte))
 }
 
-/// The file of a policy: a name without a slash or a dot is one in the user's directory of policies.
+/// The file of a policy. A name without a slash or a dot is a file in the user's directory of
+/// policies.
 ///
 /// # Errors
-/// When there is no such directory, or the name is that of a policy that comes with lind-boot.
+/// When that directory is unknown, or the name is a policy that comes with lind-boot.
 pub fn file_of(name: &OsStr) -> Result<PathBuf> {
     if is_path(name) {
         return Ok(name.into());
@@ -381,7 +386,7 @@ fn own_names() -> Vec<String> {
     names
 }
 
-/// A text as TOML has it.
+/// A text as a TOML string.
 fn quoted(text: &str) -> String {
     let mut quoted = String::new();
     for c in Value::from(text).to_string().chars() {

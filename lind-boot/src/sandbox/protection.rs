@@ -1,4 +1,5 @@
-//! What keeps protected names of volumes as they are, and keeps them from coming to be: options of the write filter.
+//! The options of the write filter for protected names of volumes: files with such names cannot be
+//! changed or created.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -7,13 +8,13 @@ use super::policy::Policy;
 use super::volume::Volume;
 use super::{inside, repository};
 
-/// What a name begins with that is protected in all repositories.
+/// The prefix of a name that is protected in all repositories.
 const IN_GIT: &str = "**/.git/";
 
-/// How many names of a protected directory are looked at for links.
+/// The most names of a protected directory that are checked for links.
 const NAMES: usize = 1000;
 
-/// The options; none if nothing is protected.
+/// The options. Empty if nothing is protected.
 pub fn words(policy: &Policy, volumes: &[Volume]) -> Vec<OsString> {
     let mut words: Vec<OsString> = Vec::new();
     let changed = || volumes.iter().filter(|volume| volume.can_be_changed() && volume.host.is_dir());
@@ -28,7 +29,7 @@ pub fn words(policy: &Policy, volumes: &[Volume]) -> Vec<OsString> {
         if policy.hidden {
             words.push(option("hidden", &volume.guest));
         }
-        // What has a short name beside its own may be meant by `GIT~1`.
+        // A file with a short name beside its own can be opened as `GIT~1`.
         if policy.protect.iter().any(|name| name.starts_with("**/")) && has_short_names(&volume.host) {
             words.push(option("protect", &volume.guest.join("**/*~?")));
         }
@@ -40,7 +41,8 @@ pub fn words(policy: &Policy, volumes: &[Volume]) -> Vec<OsString> {
         let own = policy.protected().filter_map(|name| name.strip_prefix(IN_GIT));
         words.extend(own.map(|name| option("protect", &repository.join(name))));
     }
-    // What has this name makes any directory a repository to git, which then goes by the `config` beside it.
+    // A file of this name makes git take its directory for a repository, and use the `config`
+    // beside it.
     if policy.protect.iter().any(|name| name.starts_with(IN_GIT)) {
         for volume in changed() {
             words.push(option("confine", &volume.guest.join("**/HEAD")));
@@ -57,7 +59,8 @@ fn option(name: &str, path: &Path) -> OsString {
     word
 }
 
-/// What the top of a volume has that is protected for the dot in front, as a pattern of a policy.
+/// The names at the top of a volume that are protected for their leading dot, as patterns of a
+/// policy.
 fn hidden(volume: &Volume, policy: &Policy) -> Vec<String> {
     if !policy.hidden {
         return Vec::new();
@@ -68,15 +71,15 @@ fn hidden(volume: &Volume, policy: &Policy) -> Vec<String> {
     names.take(NAMES).map(|name| format!("**/{name}")).collect()
 }
 
-/// Whether files there have names of eight letters and three beside their own.
+/// Whether the file system gives files short names (8.3) beside their own.
 fn has_short_names(folder: &Path) -> bool {
-    // FAT, NTFS by its two drivers, and what FUSE serves of a block device, as a rule one of the two.
+    // FAT, NTFS with its two drivers, and FUSE on a block device, which is usually one of the two.
     const KINDS: [i64; 4] = [0x4d44, 0x5346_544e, 0x7366_746e, 0x6573_5546];
     rustix::fs::statfs(folder).is_ok_and(|found| KINDS.contains(&found.f_type))
 }
 
-/// Where the host's links lead that have a protected name at the top of a volume, or lie in a directory that has: a tool goes there, and so may who
-/// changes something.
+/// The targets of the host's links with a protected name at the top of a volume, or in a protected
+/// directory: a tool follows them, and so could a program that changes a target.
 fn where_links_lead(volume: &Volume, name: &str) -> Vec<PathBuf> {
     let Some(name) = name.strip_prefix("**/").filter(|name| !name.contains('*')) else { return Vec::new() };
     let path = volume.host.join(name);

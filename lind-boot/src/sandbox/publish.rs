@@ -1,6 +1,7 @@
-//! `--publish`: ports of the host that lead to ports of the sandbox's own loopback.
+//! `--publish`: ports of the host that are forwarded to ports of the sandbox's own loopback.
 //!
-//! The host's sockets are bound before the walls are up. Behind them a thread takes connections, and two more carry the bytes of each.
+//! The host's sockets are bound before the walls are up. A thread behind the walls accepts
+//! connections, and two more copy the bytes of each.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -11,10 +12,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use anyhow::{Context, Result};
 use lind_kernel::{Kernel, stdio};
 
-/// The most connections that are carried at a time. Further ones wait in the host's queue.
+/// The most connections at one time. Further ones wait in the host's queue.
 const MOST: usize = 256;
 
-/// A port of the host and the port of the sandbox that it leads to.
+/// A port of the host, and the port of the sandbox to which it is forwarded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Published {
     host: SocketAddr,
@@ -22,10 +23,11 @@ pub struct Published {
 }
 
 impl Published {
-    /// Reads `[ADDRESS:]PORT:PORT`. Without an address it is 127.0.0.1; port 0 of the host is one that the system chooses.
+    /// Parses `[ADDRESS:]PORT:PORT`. The default address is 127.0.0.1. For port 0 of the host the
+    /// system chooses a port.
     ///
     /// # Errors
-    /// What is expected.
+    /// The form that the text must have.
     pub fn parse(text: &str) -> Result<Published, String> {
         const EXPECTED: &str = "must be [HOSTADDRESS:]HOSTPORT:PORT, such as 8080:80 or 127.0.0.1:8080:80";
         let expected = || EXPECTED.to_owned();
@@ -60,7 +62,7 @@ impl Listeners {
     /// Binds the host's ports.
     ///
     /// # Errors
-    /// Which port could not be had, and why.
+    /// An error that names the port and the reason.
     pub fn bind(ports: &[Published]) -> Result<Listeners> {
         let bound = ports.iter().map(|published| {
             let listener = TcpListener::bind(published.host).with_context(|| {
@@ -76,10 +78,10 @@ impl Listeners {
         bound.collect::<Result<_>>().map(Listeners)
     }
 
-    /// Takes connections for the cages of `kernel`, until the process ends.
+    /// Accepts connections for the cages of `kernel`, until the process ends.
     ///
     /// # Errors
-    /// When there can be no thread.
+    /// When a thread cannot be started.
     pub fn serve(self, kernel: &Arc<Kernel>) -> Result<()> {
         let open = Arc::new(AtomicUsize::new(0));
         for (listener, port) in self.0 {
@@ -100,17 +102,17 @@ fn take(listener: &TcpListener, port: u16, kernel: &Kernel, open: &Arc<AtomicUsi
             std::thread::sleep(std::time::Duration::from_millis(10));
         }
         let Ok((outside, from)) = accepted else {
-            // Most often there is no descriptor left, and another connection has to end.
+            // The usual reason is that no descriptor is free, until another connection ends.
             std::thread::sleep(std::time::Duration::from_millis(10));
             continue;
         };
-        // A port where nobody listens: the connection is closed, as it would be refused.
+        // If no program listens on the port, the connection is closed, as it would be refused.
         let Ok(inside) = kernel.dial(port, from).map(UnixStream::from) else { continue };
         let _ = carry(outside, inside, open);
     }
 }
 
-/// Carries bytes both ways until both sides have ended.
+/// Copies bytes both ways until both sides have ended.
 fn carry(outside: TcpStream, inside: UnixStream, open: &Arc<AtomicUsize>) -> io::Result<()> {
     let (outside, inside) = (Arc::new(outside), Arc::new(inside));
     let counted = Arc::new(Counted::new(open));
@@ -130,7 +132,7 @@ fn carry(outside: TcpStream, inside: UnixStream, open: &Arc<AtomicUsize>) -> io:
     Ok(())
 }
 
-/// Counts a connection as long as it is there.
+/// Counts a connection while it exists.
 struct Counted(Arc<AtomicUsize>);
 
 impl Counted {

@@ -1,5 +1,5 @@
-//! Paths of a policy that are relative to its volumes: `src/**` is that of each volume, and `.` the volume itself. So a policy that was
-//! learned in one directory fits a copy of it in another.
+//! Paths of a policy that are relative to its volumes: `src/**` is `src` in each volume, and `.`
+//! the volume itself. A policy that was learned in one directory so fits a copy of it in another.
 
 use std::path::{Path, PathBuf};
 
@@ -10,20 +10,20 @@ use super::policy::Policy;
 /// The volume itself.
 const TOP: &str = ".";
 
-/// Whether a path begins in each volume, and not at the root.
+/// Whether a path is relative to each volume.
 pub fn is_relative(pattern: &str) -> bool {
     !pattern.starts_with('/')
 }
 
-/// What is wrong with a relative path, if anything.
+/// Whether a relative path is well-formed.
 pub fn is_sound(pattern: &str) -> bool {
     pattern == TOP || pattern.split('/').all(|part| !matches!(part, "" | "." | ".."))
 }
 
-/// The policy with paths from the root on, for these volumes.
+/// The policy with absolute paths, for these volumes.
 ///
 /// # Errors
-/// Where a volume's own path would be taken for a pattern.
+/// When the path of a volume would be taken for a pattern.
 pub fn resolved(policy: &Policy, volumes: &[PathBuf]) -> Result<Policy> {
     let mut policy = policy.clone();
     for program in &mut policy.program {
@@ -56,7 +56,8 @@ fn joined(volume: &Path, pattern: &str) -> Result<String> {
     Ok(if pattern == TOP { top.to_owned() } else { format!("{}/{pattern}", top.trim_end_matches('/')) })
 }
 
-/// A path as it is in the one volume that there is. With several it stays as it is: it would be allowed in the others too.
+/// Makes a path relative if there is only one volume. With several it stays absolute: otherwise it
+/// would be allowed in the other volumes too.
 pub fn shortened(path: String, volumes: &[PathBuf]) -> String {
     let [volume] = volumes else { return path };
     let Ok(rest) = Path::new(&path).strip_prefix(volume) else { return path };

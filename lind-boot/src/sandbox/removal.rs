@@ -1,4 +1,5 @@
-//! Removing a directory in which a guest did as it liked: it may be deeper than there are descriptors, and closed to its owner.
+//! Removes a directory that a guest has filled: it may be deeper than there are descriptors, and
+//! without permissions for its owner.
 
 use std::ffi::CString;
 use std::os::fd::{AsFd, OwnedFd};
@@ -8,11 +9,12 @@ use anyhow::{Result, ensure};
 use rustix::fs::{AtFlags, CWD, Dir, Mode, OFlags};
 use rustix::io::Errno;
 
-/// Removes a directory and all that is in it. Of directories in it, what is in them is moved to the top before they go, so that two descriptors
-/// do for any depth. Nobody else may change anything meanwhile.
+/// Removes a directory with its contents. The entries of a subdirectory are moved to the top before
+/// it is removed, so that two descriptors are enough for any depth. No other process may change
+/// anything meanwhile.
 ///
 /// # Errors
-/// What of it stays.
+/// The files that cannot be removed.
 pub fn remove(folder: &Path) -> Result<()> {
     let top = enter(CWD, folder)?;
     let mut moved = 0_u64;
@@ -27,7 +29,7 @@ pub fn remove(folder: &Path) -> Result<()> {
     Ok(std::fs::remove_dir(folder)?)
 }
 
-/// Removes what is in the top by this name; directories in it come to be in the top.
+/// Removes the entry of the top with this name. Directories in it are moved to the top.
 fn remove_one(top: &OwnedFd, name: &CString, moved: &mut u64) -> rustix::io::Result<()> {
     if !is_left(top, name)? {
         return Ok(());
@@ -35,7 +37,7 @@ fn remove_one(top: &OwnedFd, name: &CString, moved: &mut u64) -> rustix::io::Res
     let directory = enter(top, name)?;
     for child in names(&directory)? {
         if is_left(&directory, &child)? {
-            // A directory that cannot be written cannot be moved.
+            // A directory without write permission cannot be moved.
             open_up(&directory, &child)?;
             *moved += 1;
             rustix::fs::renameat(&directory, &child, top, format!("moved-{moved}"))?;
@@ -44,7 +46,7 @@ fn remove_one(top: &OwnedFd, name: &CString, moved: &mut u64) -> rustix::io::Res
     rustix::fs::unlinkat(top, name, AtFlags::REMOVEDIR)
 }
 
-/// Removes a file; whether it is a directory and still there.
+/// Removes a file. Returns whether it is a directory, which is not removed.
 fn is_left(directory: &OwnedFd, name: &CString) -> rustix::io::Result<bool> {
     match rustix::fs::unlinkat(directory, name, AtFlags::empty()) {
         Err(Errno::ISDIR) => Ok(true),

@@ -1,4 +1,4 @@
-//! Directories of git's that are not called `.git`, and so are not found by that name.
+//! Directories of git with another name than `.git`, which a rule for that name misses.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use super::inside;
 use super::volume::Volume;
 
-/// Where the guest sees those that the volumes begin with: the top itself, or where its `.git` leads.
+/// The guest's paths of such directories at the top of volumes: the top itself, or the directory
+/// that its `.git` leads to.
 pub fn unusual(volumes: &[Volume]) -> Vec<PathBuf> {
     let of = |volume: &Volume| {
         if is_repository(&volume.host) {
@@ -19,12 +20,12 @@ pub fn unusual(volumes: &[Volume]) -> Vec<PathBuf> {
     volumes.iter().filter(|volume| volume.can_be_changed()).filter_map(of).collect()
 }
 
-/// As git itself takes a directory for one.
+/// Whether git takes a directory for a repository.
 fn is_repository(folder: &Path) -> bool {
     folder.join("HEAD").symlink_metadata().is_ok() && ["objects", "refs"].iter().all(|name| folder.join(name).is_dir())
 }
 
-/// What `.git` stands for if it is a link, or a file that says `gitdir: PATH`.
+/// The directory that `.git` leads to, if it is a link, or a file with `gitdir: PATH`.
 fn where_it_leads(project: &Path) -> Option<PathBuf> {
     let name = project.join(".git");
     if name.is_dir() {

@@ -1,9 +1,11 @@
-//! The guest's root, put together from mounts. Where the host permits it they are made in a mount namespace of the runner's own: the host
-//! resolves paths, so a mount costs nothing per call. Elsewhere the kernel crate keeps them ([`super::table`]).
+//! The guest's root, built from mounts. Where the host permits it, they are made in a mount
+//! namespace of the runner: the host resolves paths, so a mount costs nothing per call. Elsewhere
+//! the kernel crate keeps them ([`super::table`]).
 //!
-//! At the top is a file system in memory, on which nothing can be changed once all is mounted. In it are the entries of the
-//! image, read-only, what `-v` names, and directories for /tmp and the home directory. Nothing of the host that was not
-//! named is in it. Wherever a mount goes, no symbolic link is followed: a program of an earlier run may have made it.
+//! At the top is a file system in memory, which is read-only once all is mounted. It has the
+//! entries of the image, read-only, the volumes of `-v`, and directories for /tmp and the home
+//! directory; no other file of the host is in it. No symbolic link on the way to a mount point is
+//! followed: a program of an earlier run may have created it.
 
 use std::ffi::OsStr;
 use std::io::PipeWriter;
@@ -24,34 +26,34 @@ use super::table::{self, Kept};
 use super::volume::{TMPFS_SIZE, Tmpfs, Volume};
 use crate::limits;
 
-/// What a root is made of.
+/// The mounts of a root.
 pub struct Plan {
     /// The directory whose entries are the guest's root, read-only.
     pub image: PathBuf,
-    /// Directories in memory, empty at first, of which the guest may change what is in them.
+    /// Directories in memory, empty at first, in which the guest may change everything.
     pub scratch: Vec<PathBuf>,
     /// File systems in memory with sizes of their own.
     pub tmpfs: Vec<Tmpfs>,
-    /// What of the host there is, in this order: a later one may lie in an earlier one.
+    /// Directories and files of the host, in this order: a later one may be inside an earlier one.
     pub volumes: Vec<Volume>,
-    /// Directories in volumes that the guest finds empty.
+    /// Directories in volumes that the guest sees empty.
     pub hidden: Vec<PathBuf>,
 }
 
-/// Who makes the mounts.
+/// The makers of mounts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Maker {
-    /// The host, in a mount namespace of this process, which has been entered.
+    /// The host, in a mount namespace that this process has entered.
     Host,
     /// The kernel crate.
     Kernel,
 }
 
 impl Maker {
-    /// Who can, as far as it is left open.
+    /// Chooses the maker: the one that the option names, or else the host if it can.
     ///
     /// # Errors
-    /// When the host shall make them and permits none.
+    /// When the host is named and permits no mounts.
     pub fn choose(how: How) -> Result<Maker> {
         match how {
             How::Kernel => Ok(Maker::Kernel),
@@ -63,32 +65,32 @@ impl Maker {
 
 /// A root that has been made.
 pub struct Made {
-    /// Where it is.
+    /// Its path.
     pub root: PathBuf,
-    /// What is mounted in it.
+    /// The mounts in it.
     pub mounts: Mounts,
-    /// As long as it is open, the root stays.
+    /// The root exists until this is closed.
     pub keeps: Option<PipeWriter>,
 }
 
-/// What is mounted in a root.
+/// The mounts in a root.
 #[derive(Default)]
 pub enum Mounts {
-    /// Nothing that is known of.
+    /// No known mounts.
     #[default]
     None,
-    /// What the host has mounted: where, and whether it cannot be changed.
+    /// Mounts of the host: the path of each, and whether it is read-only.
     Host(Vec<(Vec<u8>, bool)>),
-    /// What the kernel crate is to.
+    /// Mounts that the kernel crate shall keep.
     Kernel(Box<Kept>),
 }
 
 /// Makes the root.
 ///
 /// # Errors
-/// Which mount the host refuses; what of the plan cannot be.
+/// A mount that the host refuses, or that is impossible.
 pub fn build(plan: &Plan, maker: Maker) -> Result<Made> {
-    // All names of the image are open at once.
+    // All entries of the image are open at once.
     limits::raise_files();
     match maker {
         Maker::Host => bind(plan),
@@ -97,7 +99,7 @@ pub fn build(plan: &Plan, maker: Maker) -> Result<Made> {
     .map_err(limits::explain)
 }
 
-/// Makes the root over the image, in this process's namespace alone.
+/// Mounts the root over the image, in this process's namespace alone.
 fn bind(plan: &Plan) -> Result<Made> {
     let volumes = plan
         .volumes
@@ -146,18 +148,19 @@ fn bind(plan: &Plan) -> Result<Made> {
     Ok(Made { root: plan.image.clone(), mounts: Mounts::Host(mounted), keeps: None })
 }
 
-/// One of what is mounted over the image.
+/// A mount over the image.
 pub(super) enum Mount<'a> {
     /// A volume, by its number.
     Volume(usize),
-    /// An empty directory in one.
+    /// An empty directory that hides one of a volume.
     Hidden(&'a Path),
     /// A file system in memory.
     Memory(&'a Tmpfs),
 }
 
 impl Plan {
-    /// What is mounted, outer before inner, whatever order it was named in; of several at one place the last is seen.
+    /// The mounts, outer before inner, whatever their order on the line. Of several at one path the
+    /// last is visible.
     pub(super) fn mounts(&self) -> Vec<Mount<'_>> {
         let volumes = self.volumes.iter().enumerate().map(|(number, volume)| (&volume.guest, Mount::Volume(number)));
         let memory = self.tmpfs.iter().map(|tmpfs| (&tmpfs.guest, Mount::Memory(tmpfs)));
@@ -167,7 +170,7 @@ impl Plan {
         all.into_iter().map(|(_, mount)| mount).collect()
     }
 
-    /// Where there is something else than the image, and whether it cannot be changed.
+    /// The paths of all mounts over the image, and whether each is read-only.
     pub(super) fn mounted(&self) -> impl Iterator<Item = (&Path, bool)> {
         let scratch = self.scratch.iter().map(|path| (path.as_path(), false));
         scratch.chain(self.mounts().into_iter().map(|mount| match mount {
@@ -178,18 +181,18 @@ impl Plan {
     }
 }
 
-/// Where a guest path is as long as the root is being made.
+/// The path of a guest path while the root is being built.
 fn at_path(plan: &Plan, guest: &Path) -> Result<PathBuf> {
     Ok(plan.image.join(guest.strip_prefix("/")?))
 }
 
-/// The flags by which a mount is copied, with what is mounted below it.
+/// The flags for copying a mount, with the mounts below it.
 const CLONE: OpenTreeFlags = OpenTreeFlags::OPEN_TREE_CLONE
     .union(OpenTreeFlags::OPEN_TREE_CLOEXEC)
     .union(OpenTreeFlags::AT_EMPTY_PATH)
     .union(OpenTreeFlags::AT_RECURSIVE);
 
-/// A mount namespace of this process, in a user namespace if need be. What is mounted in it stays in it.
+/// Enters a new mount namespace, in a user namespace if that is necessary. Mounts in it stay in it.
 fn enter_namespace() -> Result<()> {
     if crate::confine::unshare_mounts(false).is_err() {
         crate::confine::unshare_mounts(true).map_err(|error| {
@@ -204,14 +207,15 @@ fn enter_namespace() -> Result<()> {
     Ok(())
 }
 
-/// For how many bytes of its size a file system in memory has room for one file. The host counts a file and each KiB of extended attributes
-/// as one, about a KiB of its own memory: so at most a quarter comes on top of the size.
+/// The bytes of size for each of which a file system in memory may have one file. The host counts a
+/// file, and each KiB of extended attributes, as one inode, of about a KiB of memory: so inodes add
+/// at most a quarter to the size.
 const BYTES_PER_FILE: u64 = 4096;
 
-/// The fewest files that one has room for.
+/// The fewest files that such a file system may have.
 const FEWEST_FILES: u64 = 64;
 
-/// A file system in memory at a directory.
+/// Mounts a file system in memory at a directory.
 fn memory(at: &Path, size: &str) -> Result<()> {
     let bytes = Kind::Bytes.parse(size).with_context(|| format!("{size}: not a size"))?;
     let files = (bytes / BYTES_PER_FILE).max(FEWEST_FILES);
@@ -224,12 +228,12 @@ pub(super) fn open(dir: impl AsFd, path: &Path) -> rustix::io::Result<OwnedFd> {
     rustix::fs::openat(dir, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
 }
 
-/// An open directory once more, to read or change it.
+/// Opens a directory again, to list or change it.
 pub(super) fn again(directory: impl AsFd) -> rustix::io::Result<OwnedFd> {
     rustix::fs::openat(directory, c".", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
 }
 
-/// A copy of the mounts at a place of the host, attached nowhere yet, and what is there.
+/// Copies the mounts at a host path without attaching them, and returns the kind of file there.
 fn tree(host: &Path, read_only: bool) -> Result<(OwnedFd, FileType)> {
     let source = open(CWD, host)?;
     let kind = FileType::from_raw_mode(rustix::fs::fstat(&source)?.st_mode);
@@ -244,7 +248,7 @@ fn attach(tree: &OwnedFd, at: &OwnedFd) -> rustix::io::Result<()> {
     move_mount(tree, c"", at, c"", flags)
 }
 
-/// Puts a part of the image where it belongs.
+/// Puts a part of the image at its path.
 fn place(entry: Entry, top: &OwnedFd) -> Result<()> {
     let path = &entry.path;
     match entry.what {
@@ -252,14 +256,15 @@ fn place(entry: Entry, top: &OwnedFd) -> Result<()> {
         What::Opened(mode) => directory(top, path, mode, &ByHost),
         What::Tree(file, kind) => {
             let tree = match open_tree(&file, c"", CLONE) {
-                // It has been removed since the image was listed.
+                // The file was removed after the image was listed.
                 Err(rustix::io::Errno::NOENT) => return Ok(()),
                 tree => tree?,
             };
             drop(file);
             lind_kernel::restrict_mount(tree.as_fd(), true, true)?;
             match attach(&tree, &make(top, path, kind, &ByHost)?) {
-                // The host refuses a source that was removed after the copy. The point that was made for it goes too.
+                // The host refuses a source that was removed after the copy. Its mount point is
+                // removed, too.
                 Err(rustix::io::Errno::NOENT) => {
                     let flags = if kind == FileType::Directory { AtFlags::REMOVEDIR } else { AtFlags::empty() };
                     Ok(rustix::fs::unlinkat(top, path.strip_prefix("/")?, flags)?)
@@ -270,15 +275,15 @@ fn place(entry: Entry, top: &OwnedFd) -> Result<()> {
     }
 }
 
-/// Steps from a directory to what is in it, and makes what is not.
+/// Walks from a directory to its entries, and creates missing ones.
 pub(super) trait Steps {
     /// A directory or file.
     type At: AsFd;
-    /// What is called `name`; no symbolic link is followed.
+    /// Opens the entry `name`; no symbolic link is followed.
     fn step(&self, dir: &Self::At, name: &OsStr) -> rustix::io::Result<Self::At>;
     /// Makes a directory or an empty file.
     fn create(&self, dir: &Self::At, name: &OsStr, directory: bool) -> rustix::io::Result<()>;
-    /// The same directory once more.
+    /// Duplicates a directory.
     fn copy(&self, dir: &Self::At) -> Result<Self::At>;
 }
 
@@ -305,7 +310,8 @@ impl Steps for ByHost {
     }
 }
 
-/// The directory or file at a guest path, made with the directories on its way where they are missing and may be made.
+/// Opens the directory or file at a guest path. It is created if it is missing, with the
+/// directories on its way, where that is permitted.
 pub(super) fn make<S: Steps>(top: &S::At, path: &Path, kind: FileType, steps: &S) -> Result<S::At> {
     let names: Vec<&OsStr> = path.strip_prefix("/")?.iter().collect();
     let mut at = steps.copy(top)?;
@@ -333,13 +339,13 @@ pub(super) fn directory<S: Steps>(top: &S::At, path: &Path, mode: Mode, steps: &
     Ok(rustix::fs::fchmod(again(make(top, path, FileType::Directory, steps)?)?, mode)?)
 }
 
-/// Makes a symbolic link at a guest path, whose directory is there.
+/// Creates a symbolic link at a guest path whose directory exists.
 pub(super) fn link<S: Steps>(top: &S::At, path: &Path, text: &[u8], steps: &S) -> Result<()> {
     let (parent, name) = path.parent().zip(path.file_name()).context("a link has a name")?;
     Ok(rustix::fs::symlinkat(text, make(top, parent, FileType::Directory, steps)?, name)?)
 }
 
-/// Says why there can be no mount point.
+/// An error that says why a mount point cannot be created.
 fn hidden(path: &Path, name: &OsStr, error: rustix::io::Errno) -> anyhow::Error {
     let (path, name) = (path.display(), Path::new(name).display());
     match error {

@@ -1,7 +1,8 @@
 //! The guest's root where the host permits no mounts: the kernel crate keeps them.
 //!
-//! The root is a directory of the host's that nobody else can enter, with an empty directory or file for each mount. Directories in
-//! memory are further ones beside it. A process of its own removes all that when the runner has ended, however that came about.
+//! The root is a directory of the host that no other user can enter, with an empty directory or
+//! file for each mount. Directories in memory are further ones beside it. A separate process
+//! removes all of that when the runner has ended, in whatever way.
 
 use std::ffi::OsStr;
 use std::io::{PipeWriter, Read};
@@ -25,14 +26,14 @@ use crate::session::place;
 pub struct Kept {
     /// The mounts.
     pub table: Table,
-    /// What they show of the host.
+    /// The files of the host that are mounted.
     pub sources: Vec<PathBuf>,
 }
 
 /// Makes the root.
 ///
 /// # Errors
-/// What of the plan cannot be.
+/// A mount that is impossible.
 pub fn build(plan: &Plan) -> Result<Made> {
     let (folder, open_end) = own_folder()?;
     let root = folder.join("root");
@@ -67,7 +68,7 @@ pub fn build(plan: &Plan) -> Result<Made> {
                     .with_context(|| format!("cannot mount {} at {}", volume.host.display(), volume.guest.display()))?;
             }
             Mount::Hidden(path) => rows.mount(path, (open(CWD, &empty)?, &empty), true)?,
-            // What is in it is the imfs grate's, which answers for all that is below.
+            // The imfs grate answers for all files in it.
             Mount::Memory(tmpfs) => {
                 make(&rows.table.top()?, &tmpfs.guest, FileType::Directory, &rows.table)?;
             }
@@ -106,7 +107,7 @@ fn errno(errno: lind_kernel::Errno) -> rustix::io::Errno {
     rustix::io::Errno::from_raw_os_error(errno.raw())
 }
 
-/// A directory of this run's own, and what keeps it: when all copies of that are closed, it is removed.
+/// Creates a directory for this run. It is removed when all copies of the pipe's end are closed.
 fn own_folder() -> Result<(PathBuf, PipeWriter)> {
     let mut why = anyhow!("there is no directory for mounts");
     for parent in place::candidates() {
@@ -124,7 +125,7 @@ fn own_folder() -> Result<(PathBuf, PipeWriter)> {
     Err(why.context("cannot create a directory for the mounts: set XDG_RUNTIME_DIR to a directory of yours"))
 }
 
-/// Starts who removes a directory when this process has ended.
+/// Starts the process that removes a directory when this one has ended.
 fn remove_at_end(folder: &Path) -> Result<PipeWriter> {
     let program = crate::installed::program().context("cannot find the file of lind-boot itself (mount /proc)")?;
     let (end, open_end) = std::io::pipe()?;
@@ -135,7 +136,7 @@ fn remove_at_end(folder: &Path) -> Result<PipeWriter> {
         .stdin(end)
         .stdout(Stdio::null())
         .stderr(Stdio::null())
-        // The terminal's signals are for the command.
+        // Signals of the terminal are for the command alone.
         .process_group(0)
         .spawn();
     match started {
@@ -154,7 +155,7 @@ pub struct RemoveAtEnd {
     folder: PathBuf,
 }
 
-/// Waits until nobody can write to standard input any more, and removes the directory.
+/// Waits until no process can write to standard input any more, and removes the directory.
 pub fn remove(options: &RemoveAtEnd) {
     let _ = std::io::stdin().read_to_end(&mut Vec::new());
     let _ = removal::remove(&options.folder);

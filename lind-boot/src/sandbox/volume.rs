@@ -1,4 +1,4 @@
-//! What `-v` and `--tmpfs` say: `HOST[:GUEST][:ro|rw|overlay[=STATE]]` and `PATH[:SIZE]`.
+//! The words of `-v` and `--tmpfs`: `HOST[:GUEST][:ro|rw|overlay[=STATE]]` and `PATH[:SIZE]`.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -14,21 +14,21 @@ use crate::overlay::place::{self, State};
 /// A directory or file of the host at a path of the guest.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Volume {
-    /// Where it is, absolute and without links.
+    /// Its path on the host, absolute and without links.
     pub host: PathBuf,
-    /// Where the guest sees it.
+    /// The path at which the guest sees it.
     pub guest: PathBuf,
-    /// Whether nothing in it is changed.
+    /// Whether the directory itself stays unchanged.
     pub read_only: bool,
-    /// What is changed in its stead.
+    /// The state of its overlay, which takes the changes.
     pub overlay: Option<State>,
 }
 
 impl Volume {
-    /// Of one word of the command line; a relative path starts at the working directory.
+    /// Parses one word of the command line. A relative path starts at the working directory.
     ///
     /// # Errors
-    /// What is wrong with it, or that the host has nothing there.
+    /// A mistake in the word, or a host path that does not exist.
     pub fn parse(word: &OsString) -> Result<Volume> {
         let text = word.to_string_lossy();
         if let Some((rest, state)) = place::of_volume(word).with_context(|| format!("-v {text}"))? {
@@ -39,7 +39,7 @@ impl Volume {
         ensure_no_link(&host, &found).with_context(|| format!("-v {text}"))?;
         let guest = match guest {
             Some(guest) => guest,
-            // As a shell does not know it, where a link on the way leads.
+            // With `..` in the path, links on the way are resolved, which the text alone cannot do.
             None if host.components().any(|part| part == Component::ParentDir) => found.clone(),
             None => std::path::absolute(&host)?,
         };
@@ -47,7 +47,8 @@ impl Volume {
         Ok(Volume { host: found, guest, read_only: read_only.unwrap_or(false), overlay: None })
     }
 
-    /// What a word without an overlay says: the path of the host, that of the guest, and whether nothing in it is changed.
+    /// Splits a word without an overlay into the host's path, the guest's path, and whether it is
+    /// read-only.
     fn fields(word: &OsString) -> Result<(PathBuf, Option<PathBuf>, Option<bool>)> {
         let text = word.to_string_lossy();
         let mut fields: Vec<&[u8]> = word.as_bytes().split(|&byte| byte == b':').collect();
@@ -73,10 +74,10 @@ impl Volume {
         Ok((host, guest, read_only))
     }
 
-    /// The same under an overlay.
+    /// The same volume under an overlay.
     ///
     /// # Errors
-    /// When it is no directory, or there is no place for the state.
+    /// When it is not a directory, or the directory of states is unknown.
     pub fn under(self, state: Option<State>) -> Result<Volume> {
         ensure!(
             self.host.is_dir(),
@@ -88,7 +89,7 @@ impl Volume {
     }
 
     /// # Errors
-    /// When the guest's path is no text, and so cannot be part of `what`.
+    /// When the guest's path is not UTF-8, and so cannot be part of `what`.
     pub fn ensure_text(&self, what: &str) -> Result<()> {
         let guest = &self.guest;
         ensure!(
@@ -99,22 +100,24 @@ impl Volume {
         Ok(())
     }
 
-    /// Whether the guest may change what it sees.
+    /// Whether the guest may change the files it sees there.
     pub fn can_be_changed(&self) -> bool {
         !self.read_only || self.overlay.is_some()
     }
 }
 
-/// Whether the fields are a path of the host that has colons in it. What could be HOST:GUEST is that.
+/// Whether the fields together are a host path with colons in it. A word that could be HOST:GUEST
+/// is not taken for one.
 fn is_one_name(fields: &[&[u8]]) -> bool {
     let is_guest = |field: &&[u8]| field.starts_with(b"/");
     fields.len() > 1 && !fields[1..].iter().any(is_guest) && Path::new(OsStr::from_bytes(&fields.join(&b':'))).exists()
 }
 
-/// An earlier command may have put a link in the place of what is meant, and of all directories that the user can name it would show that one. Where
-/// the user stands, that has been seen.
+/// Refuses a link in the place of a directory: an earlier command may have created it, and it would
+/// show any directory that the user can read. The working directory is allowed, because the user is
+/// in it.
 fn ensure_no_link(host: &Path, found: &Path) -> Result<()> {
-    // With a slash at its end, a name is that of what the link leads to.
+    // With a slash at its end, a name means the link's target.
     let plain = host.components().as_path();
     let stands_there = std::env::current_dir().is_ok_and(|here| here == found);
     ensure!(
@@ -126,7 +129,7 @@ fn ensure_no_link(host: &Path, found: &Path) -> Result<()> {
 }
 
 /// # Errors
-/// When the way to a volume leads through a link in another one that can be changed.
+/// When the path of a volume leads through a link in another volume that can be changed.
 pub fn ensure_no_links(options: &Options, changed: &Changed) -> Result<()> {
     let ensure = |option: &str, host: PathBuf| {
         changed.way_to(&host).map(drop).with_context(|| format!("{option} {}", shown(&host)))
@@ -139,7 +142,7 @@ pub fn ensure_no_links(options: &Options, changed: &Changed) -> Result<()> {
 }
 
 /// # Errors
-/// When two of the volumes have one place, so that only the last would be seen.
+/// When two volumes have one path, where only the last would be visible.
 pub fn ensure_apart(volumes: &[Volume]) -> Result<()> {
     for (number, volume) in volumes.iter().enumerate() {
         let other = volumes[..number].iter().find(|other| other.guest == volume.guest && *other != volume);
@@ -155,10 +158,11 @@ pub fn ensure_apart(volumes: &[Volume]) -> Result<()> {
     Ok(())
 }
 
-/// File systems in memory that are grates of the line: each answers for all that is below its directory, and asks those before it.
+/// Checks file systems in memory that are grates of the line: each answers for all that is below
+/// its directory, and calls pass through all of them.
 ///
 /// # Errors
-/// When something is to be mounted in one, or there are too many.
+/// When something is to be mounted inside one, or there are too many.
 pub fn ensure_grates_can_hold(tmpfs: &[Tmpfs], volumes: &[Volume]) -> Result<()> {
     const MOST: usize = 6;
     ensure!(
@@ -178,11 +182,12 @@ pub fn ensure_grates_can_hold(tmpfs: &[Tmpfs], volumes: &[Volume]) -> Result<()>
     Ok(())
 }
 
-/// A volume, and how a program of WASI is told of it (`src/passes/wasi/adapter/main.c`): by its name, or where that is no path of the guest's at which
-/// something could be mounted, by the name and the place. `number` is its own.
+/// A volume for a program of WASI, and its entry for the program
+/// (`src/passes/wasi/adapter/main.c`): its name, if that is a path of the guest at which it can be
+/// mounted, or else its name and its path. `number` is the position of the option.
 ///
 /// # Errors
-/// What is wrong with `--dir HOST[::GUEST]`, or that the host has nothing there.
+/// A mistake in `--dir HOST[::GUEST]`, or a host path that does not exist.
 pub fn preopened(word: &OsString, number: usize) -> Result<(Volume, OsString)> {
     let text = word.to_string_lossy();
     let (host, given) = of_dir(word);
@@ -201,15 +206,15 @@ pub fn preopened(word: &OsString, number: usize) -> Result<(Volume, OsString)> {
     } else {
         PathBuf::from(format!("/preopens/{number}"))
     };
-    let mut told = if is_place { OsString::new() } else { name.into_os_string() };
+    let mut entry = if is_place { OsString::new() } else { name.into_os_string() };
     if !is_place {
-        told.push("=");
+        entry.push("=");
     }
-    told.push(&guest);
-    Ok((Volume { host: found, guest, read_only: false, overlay: None }, told))
+    entry.push(&guest);
+    Ok((Volume { host: found, guest, read_only: false, overlay: None }, entry))
 }
 
-/// HOST and GUEST of `--dir HOST[::GUEST]`.
+/// Splits the word of `--dir HOST[::GUEST]`.
 fn of_dir(word: &OsStr) -> (PathBuf, Option<PathBuf>) {
     let bytes = word.as_bytes();
     let path = |bytes: &[u8]| PathBuf::from(OsString::from_vec(bytes.to_vec()));
@@ -222,20 +227,20 @@ fn of_dir(word: &OsStr) -> (PathBuf, Option<PathBuf>) {
 /// A file system in memory.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Tmpfs {
-    /// Where the guest sees it.
+    /// The path at which the guest sees it.
     pub guest: PathBuf,
-    /// How large it may become, as mount(8) takes it.
+    /// Its size, in the form of mount(8).
     pub size: String,
 }
 
-/// What such a file system may hold unless a size is given.
+/// The default size of such a file system.
 pub const TMPFS_SIZE: &str = "256m";
 
 impl Tmpfs {
-    /// Of one word of the command line.
+    /// Parses one word of the command line.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// A mistake in the word.
     pub fn parse(word: &str) -> Result<Tmpfs> {
         let (path, size) = word.split_once(':').unwrap_or((word, TMPFS_SIZE));
         let size = Kind::Bytes.plain(size).ok().filter(|size| size != "0" && !size.ends_with('T'));
@@ -246,10 +251,11 @@ impl Tmpfs {
     }
 }
 
-/// A guest path without `.` and `..`, which begins at its root.
+/// Checks a guest path, and removes `.` from it.
 ///
 /// # Errors
-/// When it does not begin there, goes up, is the root, or lies where the kernel has its own files.
+/// When it does not begin at the root, has `..`, is the root itself, or is inside a directory of
+/// the kernel.
 pub fn clean(path: &Path) -> Result<PathBuf> {
     let shown = path.display();
     ensure!(path.has_root(), "{shown}: must be a path of the guest, which begins with /");

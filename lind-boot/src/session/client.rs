@@ -1,5 +1,6 @@
-//! `session exec`: has a session run a command on our files, passes on the signals that we get, and ends as the command does.
-//! It does nothing before it connects, and nothing heavy at all.
+//! `session exec`: lets a session run a command on our standard files, forwards the signals that we
+//! get, and exits as the command does. It does nothing before it connects, and nothing expensive at
+//! all.
 
 use std::io::ErrorKind;
 use std::os::fd::AsFd;
@@ -49,16 +50,16 @@ fn run(exec: &Exec) -> Result<u8> {
     }
 }
 
-/// Connects to a session of ours.
+/// Connects to a session of this user.
 ///
 /// # Errors
-/// When there is none of that name, or it is not this user's.
+/// When the session does not exist, or is another user's.
 pub fn connect(name: &str) -> Result<UnixStream> {
     let missing =
         || anyhow!("no session {name}: start it with `lind-boot session start {name}`, or see `lind-boot session ls`");
     let socket = Place::of_user()?.connect(name)?.ok_or_else(missing)?;
     let peer = rustix::net::sockopt::socket_peercred(&socket)?;
-    // One that somebody else has put there would get our files and what is typed.
+    // Another user's session would get our files and all that is typed.
     anyhow::ensure!(peer.uid == rustix::process::geteuid(), "session {name} is another user's");
     Ok(socket)
 }
@@ -90,14 +91,15 @@ fn request(exec: &Exec) -> Result<Value> {
     Ok(request.into())
 }
 
-/// How often one of us in the background, or beside another, looks whether what is typed is for it now: nobody tells.
+/// How often a client in the background, or beside another, checks whether it may read the keys
+/// now: no event reports that.
 const LOOK: Duration = Duration::from_millis(250);
 
 const TERM: u8 = 15;
 const CONT: u8 = 18;
 const WINCH: u8 = 28;
 
-/// What waits for the end of a command.
+/// A client that waits for the end of its command.
 struct Client<'a> {
     /// The session's name.
     name: &'a str,
@@ -106,12 +108,12 @@ struct Client<'a> {
     screen: Option<Screen>,
     incoming: Incoming,
     outgoing: Outgoing,
-    /// When the time is over of a command that was asked to end.
+    /// When a command that was asked to end is killed.
     due: Option<Instant>,
 }
 
 impl Client<'_> {
-    /// Waits for something, and acts on it. Returns the exit status at the end.
+    /// Waits for an event, and handles it. Returns the exit status at the end.
     fn turn(&mut self) -> Result<Option<u8>> {
         let looks = self.screen.as_mut().is_some_and(|screen| {
             screen.take_keys();
@@ -124,7 +126,7 @@ impl Client<'_> {
         files.extend(keys.iter().map(|keys| PollFd::new(keys, PollFlags::IN)));
         let left = self.due.map(|due| due.saturating_duration_since(Instant::now()));
         if left == Some(Duration::ZERO) {
-            // Without us the session ends it.
+            // When we exit, the session kills the command.
             stdio::say_line(&format!(
                 "the command did not end within {} s of SIGTERM and is killed",
                 host_signals::GRACE.as_secs()
@@ -144,13 +146,14 @@ impl Client<'_> {
         if is_ready(2) {
             self.pass_on_keys();
         }
-        // Without a reader there is nothing to read either, or the end is there already.
+        // If the session has closed the socket, there is nothing more to read, or the end can be
+        // read now.
         let _ = self.outgoing.flush(self.socket.as_fd());
         if ready.first().is_some_and(|ready| !(*ready - PollFlags::OUT).is_empty()) { self.hear() } else { Ok(None) }
     }
 
     fn tell(&mut self, message: &Value) {
-        // One that has just ended needs nothing.
+        // A command that has just ended needs no message.
         let _ = self.outgoing.send(self.socket.as_fd(), message);
     }
 
@@ -179,7 +182,7 @@ impl Client<'_> {
         self.tell(&json!({"input": wire::word(&typed)}));
     }
 
-    /// Takes what the session says.
+    /// Reads messages of the session.
     fn hear(&mut self) -> Result<Option<u8>> {
         let there = match self.incoming.receive(self.socket.as_fd()) {
             Err(error) if error.kind() == ErrorKind::ConnectionReset => false,
@@ -194,7 +197,7 @@ impl Client<'_> {
         Ok(None)
     }
 
-    /// The exit status, if that is what has been said.
+    /// Handles a message. Returns the exit status if it has one.
     fn heard(&mut self, message: &Value) -> Result<Option<u8>> {
         if let Some((screen, bytes)) = self.screen.as_ref().zip(wire::bytes(&message["output"])) {
             screen.show(&bytes)?;
@@ -203,19 +206,19 @@ impl Client<'_> {
         if message.get("continued").is_some() {
             return Ok(None);
         }
-        // Before anything is said, or another program has the terminal.
+        // The terminal is left first: something may be printed, or another program may use it next.
         if let Some(screen) = &mut self.screen {
             screen.leave_keys();
         }
         if !message["stopped"].is_null() {
-            // For the shell that started us to see.
+            // The shell that started us sees this.
             host_signals::stop_process();
         }
         Ok(end(message))
     }
 }
 
-/// The exit status, if there is one in a message.
+/// The exit status in a message, if it has one.
 fn end(message: &Value) -> Option<u8> {
     let number = |value: &Value| value.as_u64().and_then(|number| u8::try_from(number).ok());
     if let Some(why) = message["error"].as_str() {
@@ -233,10 +236,10 @@ fn end(message: &Value) -> Option<u8> {
     number(&ended["status"]).or_else(|| Some(128_u8.saturating_add(number(&ended["signal"])?)))
 }
 
-/// Asks a session for something that it answers at once.
+/// Sends a request that a session answers at once.
 ///
 /// # Errors
-/// What it says.
+/// The error in its answer.
 pub fn ask(socket: &UnixStream, request: &Value) -> Result<Value> {
     wire::send(socket.as_fd(), request, &[])?;
     let mut incoming = Incoming::default();

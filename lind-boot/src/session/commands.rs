@@ -13,19 +13,19 @@ use serde_json::{Value, json};
 use super::terminal::Terminal;
 use crate::end::Clock;
 
-/// One command, from the order until its end.
+/// A command, from the order until its end.
 pub struct Command {
-    /// Who waits for it; none when nobody does any more.
+    /// The client that waits for it. None if the client has gone.
     pub client: Option<u64>,
-    /// Its cage, once it has one.
+    /// Its cage, once it has started.
     pub pid: Option<CageId>,
-    /// For people.
+    /// The command line as text.
     pub shown: String,
-    /// Its standard error, for what it is denied.
+    /// Its standard error, for reports of denials.
     pub says_at: Option<Arc<OwnedFd>>,
     /// Its terminal, if it has one.
     pub terminal: Option<Terminal>,
-    /// Whether its client wants to hear of its start.
+    /// Whether its client wants a message when it starts.
     pub events: bool,
     clock: Clock,
     timeout: Option<Duration>,
@@ -34,7 +34,7 @@ pub struct Command {
     early: Vec<(u8, Origin)>,
 }
 
-/// All of them, by number.
+/// The commands by number.
 pub struct Commands {
     kernel: Arc<Kernel>,
     all: BTreeMap<u32, Command>,
@@ -42,12 +42,12 @@ pub struct Commands {
 }
 
 impl Commands {
-    /// None yet.
+    /// No commands yet.
     pub fn new(kernel: &Arc<Kernel>) -> Commands {
         Commands { kernel: Arc::clone(kernel), all: BTreeMap::new(), last: 0 }
     }
 
-    /// Notes one that is ordered. Returns its number.
+    /// Adds a command that is about to start, and returns its number.
     pub fn add(&mut self, client: u64, shown: String, timeout: Option<Duration>, events: bool) -> u32 {
         self.last += 1;
         let command = Command {
@@ -66,39 +66,39 @@ impl Commands {
         self.last
     }
 
-    /// Whether there is none.
+    /// Whether there are no commands.
     pub fn is_empty(&self) -> bool {
         self.all.is_empty()
     }
 
-    /// One of them.
+    /// The command with this number.
     pub fn get(&mut self, id: u32) -> Option<&mut Command> {
         self.all.get_mut(&id)
     }
 
-    /// The one that is this cage.
+    /// The command that runs in this cage.
     pub fn of_cage(&self, pid: u32) -> Option<u32> {
         self.all.iter().find(|(_, command)| command.pid == Some(CageId(pid))).map(|(&id, _)| id)
     }
 
-    /// The one that a client has started.
+    /// The command that a client has started.
     pub fn of_client(&self, client: u64) -> Option<u32> {
         self.all.iter().find(|(_, command)| command.client == Some(client)).map(|(&id, _)| id)
     }
 
-    /// Those that have a terminal.
+    /// The commands that have a terminal.
     pub fn with_terminals(&mut self) -> impl Iterator<Item = (u32, Option<u64>, &mut Terminal)> {
         let all = self.all.iter_mut();
         all.filter_map(|(&id, command)| Some((id, command.client, command.terminal.as_mut()?)))
     }
 
-    /// The terminal of the one that a client has started.
+    /// The terminal of the command that a client has started.
     pub fn terminal_of(&mut self, client: u64) -> Option<&mut Terminal> {
         let id = self.of_client(client)?;
         self.all.get_mut(&id)?.terminal.as_mut()
     }
 
-    /// It has a cage from now on, which gets what was sent meanwhile.
+    /// Notes the cage of a command, and sends it the signals that came before.
     pub fn started(&mut self, id: u32, pid: u32) {
         let Some(command) = self.all.get_mut(&id) else { return };
         command.pid = Some(CageId(pid));
@@ -113,7 +113,7 @@ impl Commands {
         }
     }
 
-    /// Sends it a signal.
+    /// Sends a command a signal.
     pub fn signal(&mut self, id: u32, number: u8, origin: Origin) {
         let Some(command) = self.all.get_mut(&id) else { return };
         match command.pid {
@@ -126,26 +126,26 @@ impl Commands {
         }
     }
 
-    /// Sends all of them a signal.
+    /// Sends all commands a signal.
     pub fn signal_all(&mut self, number: u8) {
         for id in self.all.keys().copied().collect::<Vec<_>>() {
             self.signal(id, number, Origin::Process);
         }
     }
 
-    /// Ends it, and all that it has started.
+    /// Kills a command and all that it has started.
     pub fn kill(&self, id: u32) {
         if let Some(pid) = self.all.get(&id).and_then(|command| command.pid) {
             signal::end_all_of(&self.kernel, pid);
         }
     }
 
-    /// Ends all.
+    /// Kills all commands.
     pub fn kill_all(&self) {
         self.all.keys().for_each(|&id| self.kill(id));
     }
 
-    /// Its client has gone: nobody is left to see what it does.
+    /// Kills the command of a client that has gone.
     pub fn client_gone(&mut self, client: u64) {
         if let Some(id) = self.of_client(client) {
             self.kill(id);
@@ -155,17 +155,17 @@ impl Commands {
         }
     }
 
-    /// Takes out one that has ended.
+    /// Removes a command that has ended.
     pub fn remove(&mut self, id: u32) -> Option<Command> {
         self.all.remove(&id)
     }
 
-    /// When the next time is up.
+    /// When the next timeout ends.
     pub fn next_end(&self) -> Option<Instant> {
         self.all.values().filter(|command| !command.timed_out).filter_map(Command::end).min()
     }
 
-    /// Ends those whose time is up.
+    /// Kills the commands whose timeout has ended.
     pub fn end_late_ones(&mut self) {
         let late = |command: &Command| !command.timed_out && command.is_late();
         let late: Vec<u32> = self.all.iter().filter(|(_, command)| late(command)).map(|(&id, _)| id).collect();
@@ -177,7 +177,7 @@ impl Commands {
         }
     }
 
-    /// What `list` says of them.
+    /// The commands as JSON, for `list`.
     pub fn described(&self) -> Value {
         let described = self.all.iter().map(|(id, command)| {
             let pid = command.pid.map(|pid| pid.0);
@@ -188,7 +188,7 @@ impl Commands {
 }
 
 impl Command {
-    /// When its time is up, unless something is compiled meanwhile.
+    /// When its timeout ends, unless something is compiled meanwhile.
     fn end(&self) -> Option<Instant> {
         Instant::now().checked_add(self.clock.left(self.timeout?).unwrap_or_default())
     }
@@ -197,7 +197,7 @@ impl Command {
         self.timeout.is_some_and(|timeout| self.clock.left(timeout).is_none())
     }
 
-    /// What its client is told of a status word of wait4(2).
+    /// The message to its client for a status word of wait4(2).
     pub fn ended(&self, word: i32) -> Value {
         let [signal, status, ..] = word.to_le_bytes();
         let seconds = self.timeout.filter(|_| self.timed_out).map(|timeout| timeout.as_secs_f64());

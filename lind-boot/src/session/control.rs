@@ -19,13 +19,13 @@ use super::wire::VERSION;
 use super::{Signal, Start, client};
 use crate::run::{self, Failure};
 
-/// What a session says when it is ready.
+/// The line that a session prints when it is ready.
 pub const READY: &str = "ready\n";
 
 /// Starts a session, and waits until it takes commands.
 ///
 /// # Errors
-/// Why it does not.
+/// The reason why it does not start.
 pub fn start(start: &Start) -> Result<(), Failure> {
     let place = Place::of_user()?;
     if place.connect(&start.name)?.is_some() {
@@ -41,15 +41,15 @@ pub fn start(start: &Start) -> Result<(), Failure> {
     log.set_len(0).context("cannot open the session's log")?;
     let signals = Outside::hold_ending().context("cannot receive signals")?;
     let mut child = spawn(&log).context("cannot start the session")?;
-    let mut said = String::new();
+    let mut line = String::new();
     if let Some(out) = child.stdout.take() {
-        // Of its own, as the session's writing moves where the other one stands.
+        // A file of its own, because writes to the log move the offset of the other one.
         let shown = File::open(place.log(&start.name)?).context("cannot open the session's log")?;
         await_news(&out, (&signals, shown), &child)?;
-        // Not to the end of the file: what else the session has started may have a copy of the pipe.
-        let _ = BufReader::new(out).read_line(&mut said);
+        // Only one line: other processes of the session may hold the pipe open.
+        let _ = BufReader::new(out).read_line(&mut line);
     }
-    if said == READY {
+    if line == READY {
         return Ok(());
     }
     let status = child.wait().ok().and_then(|status| status.code()).and_then(|code| u8::try_from(code).ok());
@@ -60,10 +60,10 @@ pub fn start(start: &Start) -> Result<(), Failure> {
     Err(Failure { reason: anyhow!("{why}"), status: status.filter(|&status| status > 0).unwrap_or(crate::FAILED) })
 }
 
-/// How often whoever waits looks at the log: to be told nothing for minutes is to wonder.
+/// How often the log is checked for progress while the session starts.
 const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 500_000_000 };
 
-/// Shows what the session compiles. All else in its log is shown if it does not start.
+/// Prints the lines about compiling. All else in the log is printed if the session does not start.
 fn show_progress(log: &mut BufReader<File>) {
     let mut line = String::new();
     while log.read_line(&mut line).is_ok_and(|count| count > 0) {
@@ -74,10 +74,11 @@ fn show_progress(log: &mut BufReader<File>) {
     }
 }
 
-/// Waits until the session says something or ends. A signal that ends this process ends the session too, which may be compiling what it starts with.
+/// Waits until the session prints something or ends. A signal that ends this process ends the
+/// session too, which may still be compiling.
 ///
 /// # Errors
-/// As the signal ends a program.
+/// The status of a program that the signal has ended.
 fn await_news(out: &ChildStdout, (signals, log): (&Outside, File), child: &Child) -> Result<(), Failure> {
     let mut log = BufReader::new(log);
     loop {
@@ -101,7 +102,7 @@ fn await_news(out: &ChildStdout, (signals, log): (&Outside, File), child: &Child
     }
 }
 
-/// This very command line, with `serve` for `start`, in a process that outlives us.
+/// Starts this command line again, with `serve` for `start`, in a process that outlives this one.
 fn spawn(log: &File) -> Result<Child> {
     let program = std::env::current_exe().context("cannot find the file of lind-boot itself (mount /proc)")?;
     let words = std::env::args_os().skip_while(|word| word != "start").skip(1);
@@ -110,10 +111,10 @@ fn spawn(log: &File) -> Result<Child> {
     Ok(command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log.try_clone()?).spawn()?)
 }
 
-/// Lists sessions. Sockets that nobody listens at any more are removed.
+/// Lists sessions. Sockets without a listener are removed.
 ///
 /// # Errors
-/// When they cannot be found.
+/// When the directory of sessions cannot be read.
 pub fn list(as_json: bool) -> Result<(), Failure> {
     let place = Place::of_user()?;
     let _lock = place.lock()?;
@@ -145,7 +146,7 @@ pub fn list(as_json: bool) -> Result<(), Failure> {
 /// Prints a session's log.
 ///
 /// # Errors
-/// When there is none.
+/// When it does not exist.
 pub fn logs(name: &str) -> Result<(), Failure> {
     let path = Place::of_user()?.log(name)?;
     let text = std::fs::read(&path).with_context(|| format!("cannot read the log of session {name}"))?;
@@ -155,7 +156,7 @@ pub fn logs(name: &str) -> Result<(), Failure> {
 /// Sends a signal.
 ///
 /// # Errors
-/// When there is no such session or command.
+/// When the session or the command does not exist.
 pub fn send_signal(signal: &Signal) -> Result<(), Failure> {
     let request = json!({"lind": VERSION, "do": "signal", "signal": signal.signal, "id": signal.id});
     client::ask(&client::connect(&signal.name)?, &request)?;
@@ -165,7 +166,7 @@ pub fn send_signal(signal: &Signal) -> Result<(), Failure> {
 /// Ends a session, and waits for that.
 ///
 /// # Errors
-/// When there is none.
+/// When it does not exist.
 pub fn stop(name: &str) -> Result<(), Failure> {
     let mut socket = client::connect(name)?;
     client::ask(&socket, &json!({"lind": VERSION, "do": "stop"}))?;
@@ -180,14 +181,14 @@ pub fn stop(name: &str) -> Result<(), Failure> {
 
 fn await_end(socket: &mut UnixStream) {
     let mut rest = Vec::new();
-    // However it ends.
+    // Errors mean the end, too.
     let _ = socket.read_to_end(&mut rest);
 }
 
-/// A signal by name, with SIG before it or not, or by number.
+/// Parses the name of a signal, with or without SIG, or its number.
 ///
 /// # Errors
-/// What is none.
+/// The form that the text must have.
 pub fn signal(text: &str) -> Result<u8, String> {
     const NAMES: [&str; 31] = [
         "HUP", "INT", "QUIT", "ILL", "TRAP", "ABRT", "BUS", "FPE", "KILL", "USR1", "SEGV", "USR2", "PIPE", "ALRM",

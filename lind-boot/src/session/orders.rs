@@ -1,5 +1,5 @@
-//! What the server and the first program of a session tell one another, over a socket that only these two have: see
-//! `grates/session/session.c`, which is trusted with what it says.
+//! The messages between the server and the first program of a session (`grates/session/session.c`),
+//! over a socket that only these two have. The first program is trusted to tell the truth.
 
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Read, Result, Write};
@@ -8,9 +8,9 @@ use std::os::unix::net::UnixStream;
 
 /// A command to start.
 pub struct Order<'a> {
-    /// By which it is called until it has a process id.
+    /// The command's number until it has a process id.
     pub id: u32,
-    /// Numbers of files in the table of the first program; -1 for none.
+    /// Descriptors in the table of the first program; -1 for none.
     pub files: [i32; 3],
     /// The working directory.
     pub directory: &'a [u8],
@@ -20,43 +20,44 @@ pub struct Order<'a> {
     pub envp: &'a [Vec<u8>],
 }
 
-/// What has become of commands.
+/// News about commands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum News {
-    /// The first program runs, and is this cage.
+    /// The first program runs in this cage.
     Ready { pid: u32 },
-    /// The command of an order is this cage.
+    /// The command of an order runs in this cage.
     Started { id: u32, pid: u32 },
-    /// It could not be started: no such directory.
+    /// The command could not be started: no such directory.
     NoDirectory { id: u32, errno: i32 },
-    /// It could not be started: no such program, or no room.
+    /// The command could not be started: no such program, or no room.
     NoProgram { id: u32, errno: i32 },
-    /// It has ended, with this status word of wait4(2).
+    /// The command has ended, with this status word of wait4(2).
     Ended { pid: u32, word: i32 },
-    /// It has stopped.
+    /// The command has stopped.
     Stopped { pid: u32, signal: i32 },
-    /// It goes on.
+    /// The command continues.
     Continued { pid: u32 },
 }
 
 /// The server's end.
 pub struct Orders {
     socket: UnixStream,
-    /// What there was no room for yet: the first program may be busy, and waits for nobody to read its news meanwhile.
+    /// Bytes that the socket had no room for: the first program may be busy, and does not wait for
+    /// its news to be read.
     waiting: VecDeque<u8>,
 }
 
 impl Orders {
-    /// Over this socket.
+    /// The server's end of this socket.
     ///
     /// # Errors
-    /// What the host says.
+    /// The host's error.
     pub fn new(socket: UnixStream) -> Result<Orders> {
         socket.set_nonblocking(true)?;
         Ok(Orders { socket, waiting: VecDeque::new() })
     }
 
-    /// Gives an order.
+    /// Sends an order.
     pub fn give(&mut self, order: &Order<'_>) {
         let texts = [order.directory].into_iter().chain(order.argv.iter().chain(order.envp).map(Vec::as_slice));
         let body: Vec<u8> = texts.flat_map(|text| text.iter().copied().chain([0])).collect();
@@ -68,39 +69,39 @@ impl Orders {
         self.flush();
     }
 
-    /// Writes what there is room for.
+    /// Writes as much as the socket has room for.
     pub fn flush(&mut self) {
         while !self.waiting.is_empty() {
             match self.socket.write(self.waiting.as_slices().0) {
                 Ok(count) => drop(self.waiting.drain(..count)),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                // Without a reader there will be no news either, and then the end.
+                // If the reader has gone, `news` reports the end.
                 Err(_) => return,
             }
         }
     }
 
-    /// Whether something waits for room.
+    /// Whether bytes wait for room.
     pub fn waits(&self) -> bool {
         !self.waiting.is_empty()
     }
 
-    /// No more orders: the first program ends.
+    /// Ends the orders, on which the first program ends.
     pub fn end(&self) {
         let _ = self.socket.shutdown(std::net::Shutdown::Write);
     }
 
-    /// The next news that is there.
+    /// The next news, if there is any.
     ///
     /// # Errors
-    /// The end of the first program.
+    /// When the first program has ended.
     pub fn news(&mut self) -> Result<Option<News>> {
         let mut bytes = [0; 16];
         match self.socket.read(&mut bytes) {
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => return Ok(None),
             Err(error) => return Err(error),
             Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
-            // Each is written at once.
+            // Each is written whole.
             Ok(_) => {}
         }
         let word =

@@ -1,4 +1,5 @@
-//! Where the sessions of a user are: one directory, with a socket and a log for each, which nobody else can enter.
+//! The directory of a user's sessions, with a socket and a log for each, which no other user can
+//! enter.
 
 use std::fs::{DirBuilder, File};
 use std::io::ErrorKind;
@@ -11,8 +12,9 @@ use anyhow::{Context, Result, anyhow, bail, ensure};
 /// The directory.
 pub struct Place(PathBuf);
 
-/// Where it may be, the first choice first: below $XDG_RUNTIME_DIR, else one for this user in /tmp, else where that variable leads as a rule: who runs
-/// this without it may have sessions that were started with it.
+/// The places for it, the first choice first: below $XDG_RUNTIME_DIR, in /tmp, and where that
+/// variable usually leads. The last is for a user who starts sessions with the variable and looks
+/// for them without it.
 pub fn candidates() -> Vec<PathBuf> {
     let own = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|path| path.is_absolute());
     let own = own.and_then(|path| path.canonicalize().ok()).map(|path| path.join("lind"));
@@ -21,10 +23,10 @@ pub fn candidates() -> Vec<PathBuf> {
     own.into_iter().chain([shared, PathBuf::from(format!("/run/user/{user}/lind"))]).collect()
 }
 
-/// Makes such a directory, unless it is there, and checks that it is ours alone.
+/// Creates such a directory unless it exists, and checks that only this user can enter it.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The reason why it cannot be used.
 pub fn make(path: &Path) -> Result<()> {
     match DirBuilder::new().mode(0o700).create(path) {
         Err(error) if error.kind() != ErrorKind::AlreadyExists => bail!("{}: {error}", path.display()),
@@ -37,12 +39,13 @@ pub fn make(path: &Path) -> Result<()> {
 }
 
 impl Place {
-    /// The user's, made if need be.
+    /// The user's directory, created if necessary.
     ///
     /// # Errors
-    /// When there can be none; why.
+    /// When no such directory can be created.
     pub fn of_user() -> Result<Place> {
-        // No error is made before there is one: that would cost a client more than all it does.
+        // No error is built until one is needed: that would cost a client more than all else it
+        // does.
         let mut why = None;
         for path in candidates() {
             match make(&path) {
@@ -57,15 +60,15 @@ impl Place {
     /// The socket of a session.
     ///
     /// # Errors
-    /// What cannot be a name.
+    /// A name that is not allowed.
     pub fn socket(&self, name: &str) -> Result<PathBuf> {
         self.file(name, "sock")
     }
 
-    /// What a session and the grates of it have said.
+    /// The log of a session and its grates.
     ///
     /// # Errors
-    /// What cannot be a name.
+    /// A name that is not allowed.
     pub fn log(&self, name: &str) -> Result<PathBuf> {
         self.file(name, "log")
     }
@@ -77,10 +80,10 @@ impl Place {
         Ok(self.0.join(format!("{name}.{kind}")))
     }
 
-    /// Connects to a session; None if there is none, or has been.
+    /// Connects to a session. None if it does not exist or has ended.
     ///
     /// # Errors
-    /// What else the host says.
+    /// Other errors of the host.
     pub fn connect(&self, name: &str) -> Result<Option<UnixStream>> {
         match UnixStream::connect(self.socket(name)?) {
             Ok(stream) => Ok(Some(stream)),
@@ -89,20 +92,20 @@ impl Place {
         }
     }
 
-    /// Keeps others from making and removing sockets meanwhile.
+    /// Locks the directory against other processes that create or remove sockets.
     ///
     /// # Errors
-    /// What the host says.
+    /// The host's error.
     pub fn lock(&self) -> Result<File> {
         let directory = File::open(&self.0)?;
         directory.lock()?;
         Ok(directory)
     }
 
-    /// The names of all sessions that there are sockets of.
+    /// The names of all sessions that have a socket.
     ///
     /// # Errors
-    /// What the host says.
+    /// The host's error.
     pub fn names(&self) -> Result<Vec<String>> {
         let mut names = Vec::new();
         for entry in std::fs::read_dir(&self.0)? {

@@ -1,4 +1,5 @@
-//! What front ends ask of a session, read from JSON. Whoever asks is the user; what is wrong is said.
+//! Parses the requests of front ends to a session from JSON. They come from the user, who gets an
+//! exact message for each mistake.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -16,37 +17,37 @@ use crate::sandbox::{Amounts, limited};
 pub enum Request {
     /// Run a command.
     Exec(Box<Line>),
-    /// Say what runs.
+    /// List the commands that run.
     List,
     /// Send a signal to one command, or all.
     Signal(u8, Option<u32>),
-    /// End.
+    /// End the session.
     Stop,
 }
 
 /// A command to run.
 pub struct Line {
-    /// The command with its arguments, behind what limits it.
+    /// The command with its arguments, behind the words that limit it.
     pub argv: Vec<Vec<u8>>,
-    /// The command as it was asked for, for people.
+    /// The command as it was requested, as text.
     pub shown: String,
-    /// Variables, instead of the session's or besides.
+    /// Variables that replace the session's or are added to them.
     pub env: Vec<Vec<u8>>,
-    /// A directory of the guest's to start in.
+    /// The directory of the guest to start in.
     pub workdir: Option<PathBuf>,
-    /// The directory of the host where it was asked for.
+    /// The working directory of the client on the host.
     pub here: Option<PathBuf>,
-    /// How long it may take.
+    /// Its time limit.
     pub timeout: Option<Duration>,
-    /// Whether its start is of interest.
+    /// Whether the client wants a message when it starts.
     pub events: bool,
-    /// The terminal that it gets.
+    /// Its terminal.
     pub terminal: Option<Terminal>,
 }
 
-/// A terminal that a command is to have.
+/// A terminal for a command.
 pub struct Terminal {
-    /// Which of 0, 1 and 2 it is.
+    /// Which of the descriptors 0, 1 and 2 are the terminal.
     pub files: [bool; FILES],
     /// Its size.
     pub size: Winsize,
@@ -54,21 +55,21 @@ pub struct Terminal {
     pub settings: Option<Termios>,
 }
 
-/// What a client says while its command runs.
+/// The messages of a client while its command runs.
 pub enum Meanwhile {
     /// A signal for it.
     Signal(u8, Origin),
-    /// What was typed at its terminal.
+    /// Text typed at its terminal.
     Input(Vec<u8>),
     /// The terminal's size.
     Size(Winsize),
 }
 
 impl Request {
-    /// Reads one.
+    /// Parses a message.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// A mistake in the message.
     pub fn read(message: &Value) -> Result<Request> {
         let version = message["lind"].as_u64().unwrap_or(0);
         ensure!(version == VERSION, "this session speaks version {VERSION} of the protocol, and not {version}");
@@ -86,10 +87,10 @@ impl Request {
 }
 
 impl Meanwhile {
-    /// Reads one.
+    /// Parses a message.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// A mistake in the message.
     pub fn read(message: &Value) -> Result<Meanwhile> {
         if !message["input"].is_null() {
             return wire::bytes(&message["input"])
@@ -127,7 +128,8 @@ impl Terminal {
     }
 }
 
-/// As a message has them: input, output, control and local modes, and the characters.
+/// Terminal settings in a message: input, output, control and local modes, and the control
+/// characters.
 pub fn settings(settings: &Termios) -> Value {
     let Termios { iflag, oflag, cflag, lflag, cc, .. } = settings;
     json!([iflag, oflag, cflag, lflag, cc])
@@ -185,7 +187,7 @@ fn word(value: &Value) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// A list of words; none is an empty one.
+/// A list of words. A missing list is an empty one.
 fn words(value: &Value) -> Result<Vec<Vec<u8>>> {
     match value {
         Value::Null => Ok(Vec::new()),

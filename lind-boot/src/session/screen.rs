@@ -1,8 +1,9 @@
-//! The terminal of whoever runs `session exec`. A command never gets it: it has one of its own, in the session, and what is typed
-//! here is typed there.
+//! The terminal of the user who runs `session exec`. A command never gets it: it has a terminal of
+//! its own in the session, and keys typed here are sent there.
 //!
-//! While we are in front here, nothing of what is typed is acted upon here: the terminal of the command does that, so that its
-//! settings hold. Of several of us on one terminal, as in a pipeline, one at a time takes what is typed.
+//! While this process is in the foreground, the local terminal does not act on keys: the command's
+//! terminal does, so that its settings apply. If several clients share a terminal, as in a
+//! pipeline, one at a time reads the keys.
 
 use std::os::fd::{AsFd, BorrowedFd};
 
@@ -13,23 +14,24 @@ use serde_json::{Value, json};
 
 use super::request;
 
-/// What is read at once.
+/// The size of one read.
 const PIECE: usize = 4096;
 
 /// A terminal among our standard files.
 pub struct Screen {
     /// Which of 0, 1 and 2 are terminals.
     numbers: Vec<u8>,
-    /// Where the command's output goes.
+    /// The terminal for the command's output.
     shown: BorrowedFd<'static>,
-    /// What is typed, if any of them can be read.
+    /// The terminal that keys are read from, if any can be read.
     keys: Option<BorrowedFd<'static>>,
-    /// The settings from before, while what is typed is the command's.
+    /// The settings to restore, while this client reads the keys.
     before: Option<Termios>,
 }
 
 impl Screen {
-    /// The terminal, if there is one, and which of our files go to the command as they are.
+    /// Finds the terminal among the standard files, if there is one, and the files that go to the
+    /// command unchanged.
     pub fn find() -> (Option<Screen>, Vec<BorrowedFd<'static>>) {
         let all = [rustix::stdio::stdin(), rustix::stdio::stdout(), rustix::stdio::stderr()];
         let (terminals, files): (Vec<_>, Vec<_>) = (0_u8..).zip(all).partition(|(_, file)| isatty(file));
@@ -37,7 +39,7 @@ impl Screen {
             rustix::fs::fcntl_getfl(file.1).is_ok_and(|flags| flags & OFlags::RWMODE != OFlags::WRONLY)
         };
         let keys = terminals.iter().find(readable).map(|(_, file)| *file);
-        // What is written to standard input is what is typed, shown.
+        // Standard input only shows the echo of keys, so it is the last choice for output.
         let shown = terminals.iter().find(|(number, _)| *number > 0).or(terminals.first()).map(|(_, file)| *file);
         let numbers = terminals.iter().map(|(number, _)| *number).collect();
         (
@@ -46,7 +48,7 @@ impl Screen {
         )
     }
 
-    /// What the session is asked for.
+    /// The terminal that the session is asked for.
     pub fn wanted(&self) -> Value {
         let settings = lind_kernel::terminal::settings(self.shown).ok();
         json!({"files": self.numbers, "size": self.size(), "settings": settings.map(|all| request::settings(&all))})
@@ -57,10 +59,11 @@ impl Screen {
         rustix::termios::tcgetwinsize(self.shown).map_or(json!([0, 0]), |size| json!([size.ws_row, size.ws_col]))
     }
 
-    /// Takes what is typed from now on, unless we are in the background or another of us does.
+    /// Starts reading the keys, unless this process is in the background or another client reads
+    /// them.
     pub fn take_keys(&mut self) {
         let Some(keys) = self.keys.filter(|_| self.before.is_none() && self.is_in_front()) else { return };
-        // One that cannot be locked is open for reading only.
+        // A terminal that is open for reading only cannot be locked.
         if rustix::fs::fcntl_lock(keys, FlockOperation::NonBlockingLockExclusive) == Err(rustix::io::Errno::AGAIN) {
             return;
         }
@@ -72,7 +75,8 @@ impl Screen {
         }
     }
 
-    /// Whether a shell has us in front; true too where there is no such thing.
+    /// Whether this process is in the foreground. True too if the terminal is not a controlling
+    /// one.
     fn is_in_front(&self) -> bool {
         let own = rustix::process::getpgrp();
         self.keys.is_some_and(|keys| match rustix::termios::tcgetpgrp(keys) {
@@ -81,7 +85,7 @@ impl Screen {
         })
     }
 
-    /// Leaves what is typed to others, and the terminal as it was.
+    /// Leaves the keys to others, and restores the terminal.
     pub fn leave_keys(&mut self) {
         let Some((keys, before)) = self.keys.zip(self.before.take()) else { return };
         if self.is_in_front() {
@@ -90,17 +94,17 @@ impl Screen {
         let _ = rustix::fs::fcntl_lock(keys, FlockOperation::NonBlockingUnlock);
     }
 
-    /// Where what is typed can be read, while it is ours.
+    /// The file to read keys from, while this client reads them.
     pub fn keys(&self) -> Option<BorrowedFd<'static>> {
         self.keys.filter(|_| self.before.is_some())
     }
 
-    /// Whether it is worth trying to take them again.
+    /// Whether this client may still try to read the keys.
     pub fn may_take_keys(&self) -> bool {
         self.keys.is_some() && self.before.is_none()
     }
 
-    /// Some of what was typed; nothing at the end of the terminal.
+    /// The next keys; empty at the end of the terminal.
     pub fn typed(&self) -> Vec<u8> {
         let mut piece = vec![0; PIECE];
         let count = self.keys().and_then(|keys| rustix::io::read(keys, &mut piece).ok()).unwrap_or(0);
@@ -108,13 +112,13 @@ impl Screen {
         piece
     }
 
-    /// What is typed can be read no more.
+    /// Stops reading keys for good.
     pub fn forget_keys(&mut self) {
         self.leave_keys();
         self.keys = None;
     }
 
-    /// Shows what the command has written.
+    /// Prints output of the command.
     ///
     /// # Errors
     /// When the terminal has gone.

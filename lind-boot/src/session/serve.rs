@@ -1,4 +1,4 @@
-//! The process that is a session: what it needs of the host before the walls go up.
+//! The process of a session: the steps that need the host, before the walls go up.
 
 use std::convert::Infallible;
 use std::fs::File;
@@ -13,14 +13,15 @@ use super::server::{About, Server};
 use crate::run::{Attendant, Failure};
 use crate::sandbox;
 
-/// Becomes the session. Standard output is a pipe to whoever waits for it to be ready, standard error its log.
+/// Becomes the session. Standard output is a pipe to the process that waits for it to be ready,
+/// standard error its log.
 ///
 /// # Errors
-/// Why there is none.
+/// The reason why it cannot start.
 pub fn serve(start: Start) -> Result<(), Failure> {
-    // One that was started as a group's leader has a session of its own already, or wants none.
+    // This fails for the leader of a group, which has a session of its own already, or wants none.
     let _ = rustix::process::setsid();
-    let said = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdout(), 3)
+    let ready = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdout(), 3)
         .map(File::from)
         .context("cannot set up standard output")?;
     rustix::stdio::dup2_stdout(rustix::stdio::stderr()).context("cannot set up standard output")?;
@@ -28,7 +29,7 @@ pub fn serve(start: Start) -> Result<(), Failure> {
     let (name, idle) = (start.name, start.idle);
     let learn = start.learn.map(|file| (file, format!("session {name}")));
     sandbox::run_session(&options, learn, |surroundings, denials| {
-        attendant(About { name, idle, surroundings, denials, said: Some(said) })
+        attendant(About { name, idle, surroundings, denials, ready: Some(ready) })
     })
     .map(|never: Infallible| match never {})
 }
@@ -41,7 +42,7 @@ fn attendant(about: About) -> Result<Attendant> {
     Ok(Box::new(move |kernel| Server::new(kernel, listener, orders, about).start()))
 }
 
-/// The session's socket. Where a session has ended and left one, it is made anew.
+/// Creates the session's socket. A socket that an ended session has left is replaced.
 fn listen(name: &str) -> Result<UnixListener> {
     let place = Place::of_user()?;
     let _lock = place.lock()?;

@@ -1,8 +1,8 @@
-//! The thread of a session's runner that front ends talk to.
+//! The server of a session: a thread of the runner that talks to front ends.
 //!
-//! It shares the cages' table of descriptors, as it hands files over to them and signals, and runs behind the walls: the
-//! socket was made before. What it reads comes from the user alone; what commands do never reaches it but as news of the
-//! first program.
+//! It shares the descriptor table of the cages, because it passes files to them, and runs behind
+//! the walls: the socket was created before. Its input comes from the user alone; of the commands
+//! it only gets news, through the first program.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -33,30 +33,30 @@ use super::wire::{self, Incoming, Outgoing};
 use crate::denials::Denials;
 use crate::sandbox::Surroundings;
 
-/// Stack of the thread, in bytes.
+/// The stack of the thread, in bytes.
 const STACK: usize = 512 << 10;
 
-/// What commands are told to end by.
+/// The signal that asks commands to end.
 const TERM: u8 = 15;
 
-/// How long grates may take to end when the commands have.
+/// The time that grates have to end after the commands.
 const OF_GRATES: Duration = Duration::from_secs(5);
 
-/// After how long without commands what only they need is given back.
+/// The time without commands after which memory that only commands need is released.
 const QUIET: Duration = Duration::from_secs(1);
 
-/// What a session is.
+/// The description of a session.
 pub struct About {
     /// Its name.
     pub name: String,
-    /// How long nobody may use it.
+    /// The time without commands after which it ends.
     pub idle: Option<Duration>,
-    /// What commands find.
+    /// The surroundings of commands.
     pub surroundings: Surroundings,
-    /// What is refused to them.
+    /// Reports the denials of commands.
     pub denials: Arc<Denials>,
-    /// Who waits for it to be ready.
-    pub said: Option<File>,
+    /// The pipe to the process that waits for it to be ready.
+    pub ready: Option<File>,
 }
 
 /// The server.
@@ -72,23 +72,23 @@ pub struct Server {
     /// The first program.
     first: Option<CageId>,
     began: Instant,
-    /// Since when no command runs.
+    /// When the last command ended.
     unused: Instant,
-    /// Whether nothing is held that only commands need.
+    /// Whether memory that only commands need has been released.
     quiet: bool,
-    /// When what is left is ended, once the session is to end.
+    /// When the rest is killed, once the session is ending.
     ending: Option<Instant>,
-    /// Whether the first program has been told to end.
+    /// Whether the first program was told to end.
     closed: bool,
 }
 
-/// What there is to do.
+/// The sources that are ready.
 #[derive(Default)]
 struct Ready {
     listener: bool,
     orders: bool,
     clients: Vec<(u64, PollFlags)>,
-    /// Of commands.
+    /// The commands whose terminals are ready.
     terminals: Vec<u32>,
 }
 
@@ -99,7 +99,7 @@ struct Client {
 }
 
 impl Server {
-    /// One that does not run yet.
+    /// A server that does not run yet.
     pub fn new(kernel: &Arc<Kernel>, listener: UnixListener, orders: Orders, about: About) -> Server {
         Server {
             commands: Commands::new(kernel),
@@ -118,10 +118,10 @@ impl Server {
         }
     }
 
-    /// Starts it, on a thread of its own.
+    /// Starts the server on a thread of its own.
     ///
     /// # Errors
-    /// When there is no room for one.
+    /// When the thread cannot be started.
     pub fn start(mut self) -> Result<()> {
         self.about.denials.listen(&self.kernel);
         let denials = Arc::clone(&self.about.denials);
@@ -129,7 +129,8 @@ impl Server {
         let thread = std::thread::Builder::new().name("session".into()).stack_size(STACK);
         let serve = move || {
             while self.turn() {}
-            // Grates may still save what they keep. Whoever waits for the end of its connection waits for that of the process.
+            // Grates may still be saving state, so the connections stay open: a client that waits
+            // for the end of its connection waits for the end of the process.
             loop {
                 std::thread::park();
             }
@@ -137,7 +138,8 @@ impl Server {
         thread.spawn(serve).map(drop).context("cannot start the session's thread (check `ulimit -u`)")
     }
 
-    /// Waits for something and acts on it. False when the first program has ended, and with it all.
+    /// Waits for an event, and handles it. False when the first program has ended, and with it the
+    /// session.
     fn turn(&mut self) -> bool {
         let Ready { listener, orders, clients, terminals } = self.wait();
         if listener {
@@ -168,7 +170,8 @@ impl Server {
         true
     }
 
-    /// Waits for listener, first program, clients and terminals to have something to say, or room for what waits.
+    /// Waits until the listener, the first program, a client or a terminal can be read, or can take
+    /// bytes that wait.
     fn wait(&mut self) -> Ready {
         let idle = self.about.idle.filter(|_| self.is_unused()).and_then(|idle| self.unused.checked_add(idle));
         let next = [self.commands.next_end(), self.ending, idle, self.next_quiet()].into_iter().flatten().min();
@@ -177,7 +180,8 @@ impl Server {
         let room = |waits: bool| if waits { PollFlags::OUT } else { PollFlags::empty() };
         let of_orders = PollFlags::IN | room(self.orders.waits());
         let mut files = vec![PollFd::new(&self.listener, PollFlags::IN), PollFd::new(&self.orders, of_orders)];
-        // What a slow reader has not taken waits in the terminal, and then the command does; so does what is typed meanwhile.
+        // Output that a client has not read stays in the terminal, and the command blocks then.
+        // Input that a command has not read stays in the socket.
         let (mut full, mut terminals, mut asked) = (Vec::new(), Vec::new(), Vec::new());
         for (id, client, terminal) in self.commands.with_terminals() {
             full.extend(client.filter(|_| terminal.is_full()));
@@ -209,7 +213,7 @@ impl Server {
         }
     }
 
-    /// Sends a client what it has room for, and takes what it sends.
+    /// Sends a client waiting bytes, and reads its messages.
     fn attend(&mut self, number: u64, ready: PollFlags) {
         let Some(client) = self.clients.get_mut(&number) else { return };
         if ready.contains(PollFlags::OUT) && client.outgoing.flush(client.socket.as_fd()).is_err() {
@@ -220,7 +224,7 @@ impl Server {
         }
     }
 
-    /// Takes what was written to a command's terminal to its client, and what was typed to the terminal.
+    /// Copies output of a command's terminal to its client, and input to the terminal.
     fn relay(&mut self, id: u32) {
         let Some(command) = self.commands.get(id) else { return };
         let Some(terminal) = &mut command.terminal else { return };
@@ -238,7 +242,8 @@ impl Server {
     fn accept(&mut self) {
         let Ok((socket, _)) = self.listener.accept() else { return };
         let Ok(peer) = rustix::net::sockopt::socket_peercred(&socket) else { return };
-        // The directory lets in the user alone; commands of this session, whose calls this very process makes, are the user to the host.
+        // Only the user can enter the directory. Commands of this session are the user to the host,
+        // too, but their calls are made by this process.
         let own = peer.pid == rustix::process::getpid();
         if own || peer.uid != rustix::process::geteuid() || socket.set_nonblocking(true).is_err() {
             return;
@@ -247,7 +252,7 @@ impl Server {
         self.clients.insert(self.last, Client { socket, incoming: Incoming::default(), outgoing: Outgoing::default() });
     }
 
-    /// Takes what a client sends.
+    /// Reads the messages of a client.
     fn listen(&mut self, number: u64) {
         let Some(client) = self.clients.get_mut(&number) else { return };
         let there = match client.incoming.receive(client.socket.as_fd()) {
@@ -257,7 +262,7 @@ impl Server {
         loop {
             let Some(client) = self.clients.get_mut(&number) else { return };
             match client.incoming.next() {
-                Ok(Some((message, files))) => self.told(number, &message, files),
+                Ok(Some((message, files))) => self.handle(number, &message, files),
                 Ok(None) => break,
                 Err(_) => return self.lose(number),
             }
@@ -283,7 +288,7 @@ impl Server {
         self.tell(number, &json!({"error": format!("{why:#}"), "status": status}));
     }
 
-    fn told(&mut self, number: u64, message: &Value, files: Vec<OwnedFd>) {
+    fn handle(&mut self, number: u64, message: &Value, files: Vec<OwnedFd>) {
         if let Some(id) = self.commands.of_client(number) {
             match (Meanwhile::read(message), self.commands.terminal_of(number)) {
                 (Ok(Meanwhile::Signal(signal, origin)), _) => self.commands.signal(id, signal, origin),
@@ -357,8 +362,8 @@ impl Server {
                 self.first = Some(CageId(pid));
                 self.unused = Instant::now();
                 self.keep_little();
-                if let Some(mut file) = self.about.said.take() {
-                    // Who has not waited does not need to know.
+                if let Some(mut file) = self.about.ready.take() {
+                    // The process that started the session may have ended.
                     let _ = file.write_all(READY.as_bytes());
                 }
             }
@@ -392,7 +397,7 @@ impl Server {
         }
     }
 
-    /// A command has not come to run. Statuses are as a shell has them.
+    /// Reports that a command could not be started, with the exit statuses of a shell.
     fn failed(&mut self, id: u32, what: &str, errno: i32) {
         let Some(command) = self.commands.get(id) else { return };
         let never_lived = command.pid.is_none();
@@ -423,7 +428,8 @@ impl Server {
             self.tell(client, &json!({"output": wire::word(&rest)}));
         }
         let mut ended = command.ended(word);
-        // It may be another command's that runs meanwhile: who is told first can look.
+        // The note may be about another command that runs meanwhile; the first command that ends
+        // reports it.
         ended["note"] = self.kernel.set_ids.take().into();
         self.tell(client, &ended);
     }
@@ -435,12 +441,12 @@ impl Server {
         })
     }
 
-    /// When it has been quiet for long enough to hold less.
+    /// When memory is to be released.
     fn next_quiet(&self) -> Option<Instant> {
         (self.is_unused() && !self.quiet).then(|| self.unused + QUIET)
     }
 
-    /// A session that waits is to take little of the host's memory.
+    /// Releases memory while the session waits for commands.
     fn keep_little(&mut self) {
         lind_engine::let_go_of_code();
         self.quiet = true;
@@ -457,7 +463,7 @@ impl Server {
         }
     }
 
-    /// Commands are told to end; what is left after a while is ended.
+    /// Asks the commands to end. After a while the rest is killed.
     fn stop(&mut self) {
         if self.ending.is_none() {
             self.commands.signal_all(TERM);
@@ -482,7 +488,7 @@ impl Server {
     }
 }
 
-/// Where a command starts.
+/// The directory in which a command starts.
 fn directory<'a>(surroundings: &'a Surroundings, line: &Line) -> Cow<'a, Path> {
     if let Some(workdir) = &line.workdir {
         return Cow::Owned(workdir.clone());
@@ -491,7 +497,7 @@ fn directory<'a>(surroundings: &'a Surroundings, line: &Line) -> Cow<'a, Path> {
     here.map_or(Cow::Borrowed(&surroundings.workdir), Cow::Owned)
 }
 
-/// The session's environment, with what a command has of its own.
+/// The session's environment, with the variables of a command.
 fn environment(surroundings: &Surroundings, own: &[Vec<u8>]) -> Vec<Vec<u8>> {
     let name = |text: &[u8]| text.split(|&byte| byte == b'=').next().unwrap_or_default().to_vec();
     let mut all: Vec<Vec<u8>> = surroundings.env.iter().map(|text| text.as_bytes().to_vec()).collect();

@@ -1,5 +1,6 @@
-//! The terminal of a command: a pseudoterminal whose other end is with the command's client, over the session's socket. The
-//! client's own terminal never comes here, so nothing that a command leaves behind can read or change it.
+//! The terminal of a command: a pseudoterminal whose other end is connected to the command's client
+//! over the session's socket. The client's own terminal never enters the session, so no process
+//! that a command leaves behind can read or change it.
 
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -13,24 +14,25 @@ use lind_kernel::terminal::Served;
 use super::request;
 use super::wire::FILES;
 
-/// How much that was typed may wait for the command to read it.
+/// The most bytes of input that may wait for the command.
 const AHEAD: usize = 64 << 10;
 
-/// How much of what was written before a command's end is still shown: more than the host keeps in a terminal.
+/// The most bytes of output that are still sent after a command's end: more than the host keeps in
+/// a terminal.
 const REST: usize = 256 << 10;
 
-/// One of them.
+/// A terminal.
 pub struct Terminal {
     served: Served,
-    /// What was typed and not taken yet.
+    /// Input that the command has not read.
     typed: VecDeque<u8>,
 }
 
 impl Terminal {
-    /// A new one.
+    /// Opens a terminal.
     ///
     /// # Errors
-    /// Where the host has no pseudoterminals.
+    /// When the host has no pseudoterminals.
     pub fn open(kernel: &Arc<Kernel>, wanted: &request::Terminal) -> Result<Terminal> {
         let served = Served::open(kernel, wanted.size, wanted.settings.as_ref()).map_err(|errno| {
             anyhow!("cannot create a pseudoterminal for the command: {errno}; give it pipes or files instead")
@@ -38,13 +40,13 @@ impl Terminal {
         Ok(Terminal { served, typed: VecDeque::new() })
     }
 
-    /// Types at it.
+    /// Adds input.
     pub fn add_input(&mut self, bytes: &[u8]) {
         self.typed.extend(bytes);
         self.flush();
     }
 
-    /// Types what there is room for.
+    /// Writes as much input as the terminal has room for.
     pub fn flush(&mut self) {
         while !self.typed.is_empty() {
             match self.served.write(self.typed.as_slices().0) {
@@ -54,23 +56,23 @@ impl Terminal {
         }
     }
 
-    /// Whether something was typed that is still to be taken.
+    /// Whether input waits for room.
     pub fn waits(&self) -> bool {
         !self.typed.is_empty()
     }
 
-    /// Whether so much was typed that no more is wanted.
+    /// Whether no more input should be read from the client.
     pub fn is_full(&self) -> bool {
         self.typed.len() >= AHEAD
     }
 
-    /// Gives it another size.
+    /// Changes its size.
     pub fn resize(&self, size: Winsize) {
-        // A size that the host does not take is no reason to end anything.
+        // A size that the host does not accept is ignored.
         let _ = self.served.resize(size);
     }
 
-    /// Some of what was written to it; nothing if there is none.
+    /// The next output; empty if there is none.
     pub fn output(&self) -> Vec<u8> {
         let mut piece = vec![0; 16 << 10];
         let count = self.served.read(&mut piece).unwrap_or(0);
@@ -78,7 +80,7 @@ impl Terminal {
         piece
     }
 
-    /// What was written to it until now.
+    /// All output until now.
     pub fn rest(&self) -> Vec<u8> {
         let mut all = Vec::new();
         while all.len() < REST {
@@ -98,10 +100,11 @@ impl AsFd for Terminal {
     }
 }
 
-/// A command's descriptors 0, 1 and 2: the terminal's, and of what the client has sent the next for each of the others.
+/// The descriptors 0, 1 and 2 of a command: the terminal for some, and for each of the others the
+/// next file that the client has sent.
 ///
 /// # Errors
-/// For a terminal that was sent: what the command leaves running would keep it.
+/// When the client has sent a terminal: programs that the command leaves running would keep it.
 pub fn files(
     line: &request::Line,
     terminal: Option<&Terminal>,

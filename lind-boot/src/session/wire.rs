@@ -1,5 +1,6 @@
-//! What goes over a session's socket: JSON, each text after its length in four bytes, the lowest first. Files go with the
-//! first byte of a message. `docs/session.md` says which messages there are.
+//! The messages on a session's socket: JSON texts, each after its length as four bytes in
+//! little-endian order. Files are sent with the first byte of a message. `docs/session.md` lists
+//! the messages.
 
 use std::collections::VecDeque;
 use std::io::{Error, ErrorKind, IoSlice, IoSliceMut, Result};
@@ -18,13 +19,13 @@ pub const VERSION: u64 = 1;
 /// The longest message.
 pub const MOST: usize = 4 << 20;
 
-/// How many files go with a message.
+/// The most files in a message.
 pub const FILES: usize = 3;
 
 /// Sends a message whole.
 ///
 /// # Errors
-/// What the host says; of a socket that does not wait, that there is no room.
+/// The host's error. A socket that does not block may have no room.
 pub fn send(socket: BorrowedFd<'_>, message: &Value, files: &[BorrowedFd<'_>]) -> Result<()> {
     let text = message.to_string();
     let length = u32::try_from(text.len()).ok().filter(|&length| length as usize <= MOST);
@@ -43,15 +44,15 @@ pub fn send(socket: BorrowedFd<'_>, message: &Value, files: &[BorrowedFd<'_>]) -
     Ok(())
 }
 
-/// What is still to go to a socket that does not wait.
+/// Bytes that wait to be sent on a socket that does not block.
 #[derive(Default)]
 pub struct Outgoing(VecDeque<u8>);
 
 impl Outgoing {
-    /// Adds a message, and sends what there is room for.
+    /// Adds a message, and sends as much as the socket has room for.
     ///
     /// # Errors
-    /// What the host says; that nobody has read for long.
+    /// The host's error, or one that the reader has not read for a long time.
     pub fn send(&mut self, socket: BorrowedFd<'_>, message: &Value) -> Result<()> {
         let text = message.to_string();
         if self.0.len() + text.len() > MOST {
@@ -63,10 +64,10 @@ impl Outgoing {
         self.flush(socket)
     }
 
-    /// Sends what there is room for.
+    /// Sends as much as the socket has room for.
     ///
     /// # Errors
-    /// What the host says.
+    /// The host's error.
     pub fn flush(&mut self, socket: BorrowedFd<'_>) -> Result<()> {
         while !self.is_empty() {
             match rustix::net::send(socket, self.0.as_slices().0, SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
@@ -79,13 +80,13 @@ impl Outgoing {
         Ok(())
     }
 
-    /// Whether all has gone.
+    /// Whether all was sent.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }
 
-/// What has come from a socket.
+/// Bytes and files that were received from a socket.
 #[derive(Default)]
 pub struct Incoming {
     bytes: Vec<u8>,
@@ -93,10 +94,10 @@ pub struct Incoming {
 }
 
 impl Incoming {
-    /// Takes what is there, or waits if the socket does. False at the end.
+    /// Reads what has arrived; on a blocking socket, waits for it. False at the end.
     ///
     /// # Errors
-    /// What the host says.
+    /// The host's error.
     pub fn receive(&mut self, socket: BorrowedFd<'_>) -> Result<bool> {
         let mut piece = [0; 4096];
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(FILES))];
@@ -111,10 +112,10 @@ impl Incoming {
         Ok(got.bytes > 0)
     }
 
-    /// The next message that is whole, and the files that have come by then.
+    /// The next complete message, with the files that have arrived by then.
     ///
     /// # Errors
-    /// For what is no message.
+    /// When the bytes are not a message.
     pub fn next(&mut self) -> Result<Option<(Value, Vec<OwnedFd>)>> {
         let Some(length) = self.bytes.first_chunk::<4>() else { return Ok(None) };
         let length = u32::from_le_bytes(*length) as usize;
@@ -128,12 +129,12 @@ impl Incoming {
     }
 }
 
-/// A word of a command line as JSON: text, or numbers if it is none.
+/// A word of a command line as JSON: a text, or a list of bytes if it is not UTF-8.
 pub fn word(bytes: &[u8]) -> Value {
     std::str::from_utf8(bytes).map_or_else(|_| bytes.into(), Into::into)
 }
 
-/// And back.
+/// The word of such a JSON value.
 pub fn bytes(word: &Value) -> Option<Vec<u8>> {
     match word {
         Value::String(text) => Some(text.as_bytes().to_vec()),
