@@ -453,8 +453,8 @@ def mistakes_with_states_that_are_directories(world: World) -> None:
         shutil.chown(other, world.user, world.user)
     tool = str(world.folder / "tool" / "edit")
     for words, part in [
-        (["run", "-v", ".:overlay=file/", tool], "without the slash"),
-        (["diff", "file/"], "without the slash"),
+        (["run", "-v", ".:overlay=file/", tool], "leave out the slash"),
+        (["diff", "file/"], "leave out the slash"),
         (["diff", "none/"], "no such state"),
         (["run", "-v", f".:overlay={other}", tool], "not the state of an overlay"),
         (["run", "-v", f".:overlay={other}/", tool], "not the state of an overlay"),
@@ -573,7 +573,7 @@ def an_export_into_itself_is_refused(world: World) -> None:
         for place in "up", "src/up", "src/../up", str(world.folder / "way" / "up"), str(world.folder / "way" / "src" / "up"), str(top):
             holds(place, verb(world, "export", *form, "test", place, status=125), "already exists" if place == str(top) else "which is exported")
     for name in "up.tar.gz", "up.tgz", "up.tar.zst":
-        holds(name, verb(world, "export", "test", str(world.home / name), status=125), "not compressed here: lind-boot export test - | gzip")
+        holds(name, verb(world, "export", "test", str(world.home / name), status=125), "lind-boot does not compress a tar; run `lind-boot export test - | gzip")
     (world.home / "kept.tar").write_text("kept")
     (world.home / "link.tar").symlink_to("kept.tar")
     for name in "kept.tar", "link.tar":

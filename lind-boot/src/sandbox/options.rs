@@ -67,10 +67,10 @@ impl From<LearnOptions> for RunOptions {
 /// Limits of all programs together.
 #[derive(Args, Debug, Default, Clone)]
 pub struct Amounts {
-    /// Limit the memory of all programs together: 64M, 2G
+    /// Limit the memory of all programs together, such as 64M or 2G
     #[arg(long, value_name = "SIZE", value_parser = |text: &str| Kind::Bytes.typed(text))]
     pub memory: Option<String>,
-    /// Limit the processor time of all programs together: 10s, 2m
+    /// Limit the processor time of all programs together, such as 10s or 2m
     #[arg(long, value_name = "TIME", value_parser = |text: &str| Kind::Time.plain(text))]
     pub cpu: Option<String>,
     /// Limit the number of processes at one time
@@ -79,7 +79,7 @@ pub struct Amounts {
     /// Limit the number of open files at one time
     #[arg(long, value_name = "COUNT", value_parser = |text: &str| Kind::Count.plain(text))]
     pub files: Option<String>,
-    /// Limit the bytes written to files: 100M
+    /// Limit the bytes written to files, such as 100M
     #[arg(long, value_name = "SIZE", value_parser = |text: &str| Kind::Bytes.typed(text))]
     pub disk: Option<String>,
 }
@@ -111,15 +111,16 @@ fn host_name(text: &str) -> Result<String, String> {
 /// Options of a sandbox.
 #[derive(Args, Clone, Debug, Default)]
 pub struct Options {
-    /// Mount a directory or file of the host at GUEST [default: the same path]; may be repeated.
-    /// The guest may change it unless `ro` is given. With `overlay` the directory stays unchanged:
-    /// changes are kept in a state, which `lind-boot diff` shows, `apply` applies and `discard`
-    /// throws away. STATE is the name or path of the state's file, or of a directory if it ends
-    /// with /
+    /// Mount HOST, a directory or file, at GUEST [default: the same path]; may be repeated
+    ///
+    /// The guest may change it unless `ro` is given: `-v .:/src:ro`. With `overlay` the directory
+    /// stays unchanged, and changes are kept in a state: `lind-boot diff` shows them, `apply`
+    /// applies them, and `discard` throws them away. STATE is a name, or the path of a file, or of
+    /// a directory if it ends with /.
     #[arg(short, long, value_name = "HOST[:GUEST][:ro|rw|overlay[=STATE]]")]
     pub volume: Vec<OsString>,
-    /// Mount a directory and open it for a WASI program under the name GUEST [default: HOST]; a
-    /// GUEST that begins with / is its path too
+    /// Mount HOST, a directory, and open it for a WASI program under the name GUEST [default:
+    /// HOST]; a GUEST that begins with / is its path too
     #[arg(long, value_name = "HOST[::GUEST]")]
     pub dir: Vec<OsString>,
     /// Start the command in DIR, a path of the guest [default: the current directory if it is
@@ -149,8 +150,8 @@ pub struct Options {
     /// port; may be repeated
     #[arg(long, value_name = "HOST[:PORT]")]
     pub allow: Vec<String>,
-    /// Forward a port of the host to a port of the sandbox: 8080:80. HOSTADDRESS is 127.0.0.1 by
-    /// default
+    /// Forward a port of the host to a port of the sandbox, as in 8080:80; HOSTADDRESS is 127.0.0.1
+    /// by default
     #[arg(short, long, value_name = "[HOSTADDRESS:]HOSTPORT:PORT", value_parser = Published::parse)]
     pub publish: Vec<Published>,
     /// Choose who makes the mounts: the host, or lind-boot itself where the host permits none
@@ -171,7 +172,7 @@ pub struct Options {
     /// The limits.
     #[command(flatten)]
     pub amounts: Amounts,
-    /// Kill all programs after this time, with exit status 124: 10s, 2m
+    /// Kill all programs after this time, such as 10s or 2m, and exit with status 124
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub timeout: Option<Duration>,
     /// Start this grate between the policy and the command, with its options quoted as in a shell;
@@ -181,7 +182,7 @@ pub struct Options {
     /// Look for the grates of --grate in DIR before lind-boot's own directory; may be repeated
     #[arg(long, value_name = "DIR")]
     pub grates: Vec<PathBuf>,
-    /// Write a log of all system calls that cannot be changed unnoticed; `lind-boot audit verify`
+    /// Write a tamper-evident log of all system calls to a new file; `lind-boot audit verify`
     /// checks it
     #[arg(long, value_name = "FILE")]
     pub audit: Option<PathBuf>,

@@ -53,7 +53,7 @@ pub enum Command {
 pub struct Start {
     /// The name of the session
     pub name: String,
-    /// End the session when it was unused for this time: 10s, 2m
+    /// End the session after this time without commands, such as 10s or 2m
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub idle: Option<Duration>,
     /// Write at the end a policy that allows what the commands did and nothing more; extend it if
@@ -81,7 +81,8 @@ pub struct Exec {
     /// Set a variable in the command's environment; without =VALUE, pass on its value
     #[arg(short, long, value_name = "NAME[=VALUE]")]
     pub env: Vec<OsString>,
-    /// Kill the command and all that it has started after this time, with exit status 124: 10s, 2m
+    /// Kill the command and all that it has started after this time, such as 10s or 2m, and exit
+    /// with status 124
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub timeout: Option<Duration>,
     /// Limits of this command, within those of the session.
