@@ -1,7 +1,8 @@
 /*
- * What a conformance program uses instead of assert. A check that fails says the expression, what was expected, what came
- * and errno, and the program goes on; NEED ends it, for what the rest depends on. Include this first; end with
- * `return check_done();`. A program runs in an empty directory of its own and leaves it empty.
+ * The checks that a conformance program uses instead of assert. A check that fails says the
+ * expression, what was expected, what came and errno, and the program goes on; NEED ends it, for
+ * what the rest depends on. Include this first; end with `return check_done();`. A program runs in
+ * an empty directory of its own and leaves it empty.
  */
 #ifndef CHECK_H
 #define CHECK_H

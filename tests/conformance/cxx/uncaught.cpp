@@ -1,5 +1,6 @@
-// What nobody catches ends the program by std::terminate, which says what it was: in main, in a thread, out of a function
-// that may not throw, and by a handler of the program's own.
+// Tests that an uncaught exception ends the program by std::terminate, which says what was thrown:
+// in main, in a thread, out of a function that may not throw, and by a handler of the program's
+// own.
 #include "check.h"
 #include <csignal>
 #include <exception>

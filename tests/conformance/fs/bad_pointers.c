@@ -34,7 +34,7 @@ int main(void)
 	CHECK_ERRNO(open(page + 4000, O_RDONLY), EFAULT);
 	page[4095] = 0;
 	CHECK_ERRNO(open(page + 4000, O_RDONLY), ENOENT);
-	/* What can be read is read: the copy stops at the hole. */
+	/* The readable part is read: the copy stops at the hole. */
 	CHECK_EQ(pread(fd, page + 4086, 10, 0), 10);
 	CHECK_EQ(memcmp(page + 4086, "0123456789", 10), 0);
 	close(fd);

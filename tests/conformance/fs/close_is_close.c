@@ -1,4 +1,5 @@
-/* What is closed is closed when close returns, from a program's first call on: nobody else in its process keeps it. */
+/* Tests that a descriptor is closed when close returns, from a program's first call on: nobody else
+ * in its process keeps it. */
 #include "check.h"
 
 #include <fcntl.h>
@@ -20,7 +21,8 @@ int main(void)
 	char byte;
 	int ends[2];
 
-	/* Who copies what is open has more to do, and comes late to the ends of the pipe. */
+	/* A call that copies open descriptors has more to do with these, and comes late to the ends of the
+	 * pipe. */
 	for (int i = 0; i < 16; i++)
 		NEED(open("/dev/null", O_RDONLY | O_CLOEXEC) >= 0);
 	for (double end = now() + seconds; now() < end;) {

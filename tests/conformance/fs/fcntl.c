@@ -33,7 +33,7 @@ int main(void)
 	CHECK_EQ(lockf(fd, F_TLOCK, 5), 0);
 	CHECK_EQ(lockf(fd, F_ULOCK, 0), 0);
 	CHECK_EQ(unlink("f"), 0);
-	/* Nobody is told of anything before somebody asks. */
+	/* The values before anybody has asked for signals, leases or news. */
 	int ends[2];
 	NEED(pipe(ends) == 0);
 	CHECK_EQ(syscall(SYS_fcntl, (long)ends[0], (long)F_GETOWN, 0L), 0);

@@ -14,7 +14,7 @@ static int says(int fd, short asked, int wait)
 	return p[1].revents;
 }
 
-/* What poll says of ends without the other one. */
+/* The result of poll for an end whose other end is closed. */
 static void lonely_ends(void)
 {
 	char block[4096] = { 0 };

@@ -25,8 +25,8 @@ struct entry {
 	char name[80];
 };
 
-/* What a directory holds. How much of it a call returns is up to the host: a signal ends it early, also one that its caller takes no
- * notice of. */
+/* Lists the contents of a directory. How much of it a call returns is up to the host: a signal ends
+ * it early, also one that its caller takes no notice of. */
 static int list(long call, const char *path, size_t size, struct entry *entries, int room)
 {
 	_Alignas(8) static char buffer[8192];

@@ -86,7 +86,7 @@ static void check_made(void)
 	CHECK(opened_and_emptied(heard(), 'c'));
 	CHECK_EQ(unlink("d/g") | unlink("d/h") | unlink("d/i"), 0);
 	heard();
-	/* Made where a link leads, which is no event of the link's. */
+	/* The file is created where a link leads, which is not an event of the link. */
 	NEED(symlink("k", "d/l") == 0);
 	heard();
 	CHECK_EQ(close(open("d/l", O_WRONLY | O_CREAT | O_TRUNC, 0600)), 0);

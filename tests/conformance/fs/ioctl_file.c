@@ -17,7 +17,7 @@ int main(void)
 
 	NEED(dir >= 0 && pipe(p) == 0 && (s = socket(AF_INET, SOCK_STREAM, 0)) >= 0);
 	CHECK_EQ(ioctl(fd, SIZE, &size), 0);
-	/* What it takes on the disk, of which there may be nothing yet. */
+	/* The size on the disk, which may still be 0. */
 	CHECK(size >= 0 && size % 512 == 0);
 	CHECK_EQ(ioctl(dir, SIZE, &size), 0);
 	CHECK_ERRNO(ioctl(p[0], SIZE, &size), ENOTTY);

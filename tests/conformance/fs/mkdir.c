@@ -38,7 +38,7 @@ int main(void)
 	CHECK_ERRNO(unlink("missing"), ENOENT);
 	CHECK_ERRNO(unlink(""), ENOENT);
 
-	/* What is open outlives its name. */
+	/* An open file outlives its name. */
 	NEED((fd = open("f", O_RDWR)) >= 0);
 	CHECK_EQ(unlink("f"), 0);
 	NEED(fstat(fd, &st) == 0);

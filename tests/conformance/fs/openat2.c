@@ -20,7 +20,7 @@ static int sized(const void *how, long size)
 	return (int)syscall(SYS_openat2, (long)dir, "file", how, size);
 }
 
-/* What a file that was opened says, or the negative errno. */
+/* The contents of a file that was opened, or the negative errno. */
 static int says(int at, const char *path, unsigned resolve)
 {
 	int fd = open2(at, path, O_RDONLY, resolve);

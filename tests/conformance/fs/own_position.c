@@ -54,7 +54,7 @@ static void check_refusals(int fd)
 	close(only);
 }
 
-/* What has no positions has none of its own either, and takes -1 alone. */
+/* A pipe has no positions, not even one of its own, and takes only -1. */
 static void check_pipe(void)
 {
 	int p[2];

@@ -23,7 +23,7 @@ int main(void)
 	int fd = check_file("f", "x");
 	time_t now = time(NULL);
 
-	/* Whatever lies in the padding of a timespec does not matter. */
+	/* The padding of a timespec does not matter. */
 	memset(set, 0xff, sizeof set);
 	set[0].tv_sec = 1000000000, set[0].tv_nsec = 123456789;
 	set[1].tv_sec = 5000000000, set[1].tv_nsec = 999999999;

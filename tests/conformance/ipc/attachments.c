@@ -72,7 +72,7 @@ static void check_children(char *a)
 	}
 	CHECK_EQ(ended(child), 7 << 8);
 	CHECK_EQ(attached(), 1);
-	/* What is not inherited is not had. */
+	/* A mapping that is not inherited does not count as an attachment. */
 	CHECK_EQ(madvise(a, SIZE, MADV_DONTFORK), 0);
 	NEED((child = fork()) >= 0);
 	if (!child)
@@ -105,7 +105,7 @@ static void check_parts(char *a)
 	CHECK_EQ(munmap(a, SIZE), 0);
 }
 
-/* What has once been made several mappings stays so. */
+/* An attachment that has once been split into several mappings stays so. */
 static void check_protected(void)
 {
 	char *a = attach(), *moved, *hole;
@@ -164,7 +164,7 @@ int main(int argc, char **argv)
 	check_children(a);
 	check_parts(a);
 	check_protected();
-	/* What a thread attaches is the process's. */
+	/* A segment that a thread attaches is attached for the process. */
 	NEED(pthread_create(&thread, NULL, attach_here, NULL) == 0 && pthread_join(thread, &a) == 0);
 	CHECK_EQ(attached(), 1);
 	CHECK_EQ(shmctl(id, IPC_RMID, NULL), 0);

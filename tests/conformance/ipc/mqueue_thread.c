@@ -21,7 +21,7 @@ static void told(union sigval value)
 	sem_post(&called);
 }
 
-/* It registers anew before it empties the queue, as mq_notify(3) has it. */
+/* It registers again before it empties the queue, as mq_notify(3) asks for. */
 static void again(union sigval value)
 {
 	struct sigevent event = { .sigev_notify = SIGEV_THREAD, .sigev_notify_function = told, .sigev_value.sival_int = 5 };
@@ -77,7 +77,7 @@ int main(void)
 	CHECK_EQ(mq_notify(other, NULL), 0);
 	CHECK_EQ(values, 7);
 
-	/* With attributes, and registered anew by the function. */
+	/* With attributes, and registered again by the function. */
 	NEED(pthread_attr_init(&stack) == 0 && pthread_attr_setstacksize(&stack, 256 << 10) == 0);
 	event.sigev_notify_attributes = &stack;
 	event.sigev_notify_function = again;

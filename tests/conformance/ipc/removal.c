@@ -1,4 +1,5 @@
-/* Who waits for a queue or a set that is removed is told so, whatever he waits for, and however many there are. */
+/* Tests that a waiter for a queue or a set that is removed gets EIDRM, whatever it waits for, and
+ * however many there are. */
 #include "check.h"
 
 #include <sys/ipc.h>
@@ -112,7 +113,8 @@ int main(void)
 		;
 	CHECK_EQ(errno, EAGAIN);
 	start(of_queues);
-	/* Nothing tells that somebody waits for a queue. Who comes too late is told that there is none. */
+	/* Nothing shows that somebody waits for a queue. A waiter that comes too late gets the error that
+	 * it does not exist. */
 	for (int i = 0; i < 300; i++)
 		nap();
 	CHECK_EQ(msgctl(id, IPC_RMID, NULL), 0);

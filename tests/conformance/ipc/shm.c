@@ -74,7 +74,7 @@ int main(void)
 	CHECK_EQ(ds.shm_perm.mode & 0777, 0600);
 	CHECK_ERRNO(shmctl(id, 999, &ds), EINVAL);
 
-	/* Removed, it lasts as long as somebody has it. */
+	/* Removed, it lasts as long as somebody has it attached. */
 	CHECK_EQ(shmctl(id, IPC_RMID, NULL), 0);
 	CHECK_ERRNO(shmget(key, 0, 0), ENOENT);
 	CHECK_STR(a, "from the child");

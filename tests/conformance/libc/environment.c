@@ -1,4 +1,5 @@
-/* What libc finds out by itself: paths, users, system limits, logins that are not there. */
+/* Tests what libc finds out without a call or from files: paths, users, system limits, logins that
+ * are not there. */
 #include "check.h"
 
 #include <grp.h>

@@ -1,4 +1,4 @@
-/* What programs for Linux take for granted beyond POSIX. */
+/* Tests what programs for Linux take for granted beyond POSIX. */
 #include "check.h"
 #include <error.h>
 #include <execinfo.h>

@@ -1,4 +1,4 @@
-/* What printf makes of integers, strings, widths and its other arguments. */
+/* Tests printf with integers, strings, widths and its other arguments. */
 #include "check.h"
 
 #include <inttypes.h>

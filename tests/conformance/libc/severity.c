@@ -6,7 +6,7 @@
 #include <pthread.h>
 #include <sys/mman.h>
 
-/* What fmtmsg wrote to standard error. */
+/* The text that fmtmsg wrote to standard error. */
 static const char *said(int severity, int *result)
 {
 	static char text[256];

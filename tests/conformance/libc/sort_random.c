@@ -180,7 +180,7 @@ static void round_of(size_t n)
 	check_same(n);
 }
 
-/* A comparison that does not return: what is around the array stays, and the next sort is as good as ever. */
+/* A comparison that does not return: the memory around the array stays, and the next sort works. */
 static void left_early(size_t n)
 {
 	fill(n);

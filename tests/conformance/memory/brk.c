@@ -29,7 +29,7 @@ int main(void)
 			CHECK_EQ(at[i], 0);
 			break;
 		}
-	/* What cannot be is answered with where the end is. */
+	/* An impossible request is answered with the current end. */
 	CHECK_EQ(brk_call(16), start + 100000);
 	CHECK_EQ(brk_call(start), start);
 	return check_done();

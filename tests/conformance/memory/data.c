@@ -1,5 +1,5 @@
-/* What a program begins with: initialised variables have their values and the others are zero, in every process that runs it, whatever
- * becomes of the pages in another. */
+/* Tests the memory that a program begins with: initialised variables have their values and the
+ * others are zero, in every process that runs it, whatever becomes of the pages in another. */
 #include "check.h"
 #include "values.h"
 
@@ -130,7 +130,7 @@ static void runs(void)
 	CHECK_EQ(differs(-1), 0);
 }
 
-/* What a system call that reads a word of memory, or writes one, says of it: 0 or an errno. */
+/* The result of a system call that reads a word of memory, or writes one: 0 or an errno. */
 static int touches(volatile unsigned *at, int writes)
 {
 	unsigned word = 5;
@@ -191,7 +191,7 @@ static void protects(void)
 	CHECK_EQ(differs(-1), 0);
 }
 
-/* Pages of the table are unmapped, put elsewhere, and mapped anew. */
+/* Pages of the table are unmapped, moved, and mapped again. */
 static void maps(void)
 {
 	volatile unsigned *moved = mmap(NULL, 2 * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -66,7 +66,7 @@ static void alone(void)
 			break;
 		}
 
-	/* Whatever the protection. */
+	/* The protection does not matter. */
 	write_all(3);
 	CHECK_EQ(mprotect((void *)page(8), 4 * PAGE, PROT_READ), 0);
 	CHECK_EQ(discard(6, 14), 0);
@@ -74,7 +74,7 @@ static void alone(void)
 	CHECK_EQ(mprotect((void *)page(8), 4 * PAGE, PROT_READ | PROT_WRITE), 0);
 }
 
-/* What children are given, write and discard. */
+/* Children write and discard the data that they inherit. */
 static int child(int depth)
 {
 	unsigned value = 100u + (unsigned)depth;
@@ -119,7 +119,7 @@ static void forked(void)
 	CHECK_EQ(wrong(0, PAGES, 0), 0);
 }
 
-/* What was mapped in their place is no data any more. */
+/* A page that was mapped in their place is not data any more. */
 static void replaced(void)
 {
 	void *got = mmap((void *)page(30), 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);

@@ -11,7 +11,7 @@
 #define SIZE ((size_t)PAGES * PAGE)
 
 static volatile unsigned char *memory, *shared;
-/* What each page holds. */
+/* The contents of each page. */
 static unsigned char holds[PAGES];
 
 static int differs(void)
@@ -35,7 +35,7 @@ static void zero(int first, int end)
 	memset(holds + first, 0, (size_t)(end - first));
 }
 
-/* What a child does with its copy; its parent must not see it. */
+/* The work of a child on its copy; its parent must not see it. */
 static int child(int round)
 {
 	if (differs())
@@ -100,7 +100,7 @@ int main(void)
 	put(3000, 3700, 2);
 	fork_once(round++);
 
-	/* Mapped anew. */
+	/* Mapped again. */
 	CHECK_EQ(munmap((char *)p + 4000 * PAGE, 600 * PAGE), 0);
 	CHECK(mmap((char *)p + 4000 * PAGE, 600 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED,
 		   -1, 0) == (char *)p + 4000 * PAGE);

@@ -63,7 +63,7 @@ int main(void)
 	CHECK_ERRNO(madvise(p, 4 * PAGE, INSTALL), ENOMEM);
 	CHECK_EQ(touch(p + 3 * PAGE), -1);
 	CHECK_ERRNO(madvise(p + 1, PAGE, INSTALL), EINVAL);
-	/* What is mapped anew has none. */
+	/* A new mapping in its place has none. */
 	CHECK(mmap(p, 4 * PAGE, PROT_READ, MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == p);
 	CHECK_EQ(touch(p + 3 * PAGE), 0);
 	return check_done();

@@ -22,7 +22,7 @@ static void limit_to(size_t pages)
 	CHECK_EQ(setrlimit(RLIMIT_MEMLOCK, &limit), 0);
 }
 
-/* What /proc says is locked, in pages. */
+/* The locked pages by /proc. */
 static long locked(void)
 {
 	FILE *status = fopen("/proc/self/status", "r");
@@ -87,7 +87,7 @@ static void on_fault(void)
 	CHECK_EQ(munmap(at, 4 * PAGE), 0);
 }
 
-/* What other calls make of locked pages. */
+/* The effects of other calls on locked pages. */
 static void others(void)
 {
 	char *at = map(4, 0), *moved;
@@ -137,7 +137,7 @@ static void limits(void)
 	at = map(4, MAP_LOCKED);
 	CHECK(at != MAP_FAILED);
 	CHECK_EQ(locked(), 4);
-	/* Mapped anew, it is not locked. */
+	/* A new mapping in its place is not locked. */
 	CHECK(mmap(at, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == at);
 	CHECK_EQ(locked(), 3);
 	CHECK_EQ(munlockall(), 0);
@@ -173,7 +173,7 @@ int main(void)
 {
 	struct rlimit limit;
 
-	/* To root there is no limit. */
+	/* Root has an unlimited amount. */
 	if (geteuid() == 0)
 		NEED(setuid(65534) == 0);
 	CHECK_EQ(getrlimit(RLIMIT_MEMLOCK, &limit), 0);

@@ -38,7 +38,7 @@ static void private(int fd)
 	a[0] = 'p';
 	CHECK_EQ(pread(fd, &byte, 1, 0), 1);
 	CHECK_EQ(byte, 'A');
-	/* What was written is ours; the rest of the mapping may or may not follow the file. */
+	/* Our own write is ours; the rest of the mapping may or may not follow the file. */
 	CHECK_EQ(pwrite(fd, "Q", 1, 0), 1);
 	CHECK_EQ(a[0], 'p');
 	CHECK_EQ(pwrite(fd, "A", 1, 0), 1);

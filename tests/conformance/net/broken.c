@@ -1,4 +1,5 @@
-/* Which broken sockets send SIGPIPE: streams, unless MSG_NOSIGNAL or SIG_IGN. What is sent is seen while it is blocked. */
+/* Which broken sockets send SIGPIPE: streams, unless MSG_NOSIGNAL or SIG_IGN. A signal is observed
+ * while it is blocked. */
 #include "check.h"
 
 #include <signal.h>

@@ -1,4 +1,5 @@
-/* Who is at the other end of a unix socket: SO_PEERCRED, SO_PEERGROUPS and SO_PEERPIDFD, across fork, exec and the peer's end. */
+/* Tests who is at the other end of a unix socket: SO_PEERCRED, SO_PEERGROUPS and SO_PEERPIDFD,
+ * across fork, exec and the peer's end. */
 #include "check.h"
 
 #include <grp.h>
@@ -172,7 +173,7 @@ static void connects(struct sockaddr_un *at, int kind, int named, int changes)
 	unlink("client");
 }
 
-/* Whoever accepts later finds who connected, though he has ended. */
+/* A later accept returns the identity of the connecting process, though that has ended. */
 static void late(void)
 {
 	struct sockaddr_un at = { AF_UNIX, "late" };
@@ -185,7 +186,7 @@ static void late(void)
 		if (!children[i]) {
 			int fd = socket(AF_UNIX, SOCK_STREAM, 0);
 
-			/* Who asks for senders gets a name when he connects. */
+			/* A socket with SO_PASSCRED gets a name when it connects. */
 			setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &(int){ i == 1 }, sizeof(int));
 			to(fd, &at);
 			_exit(0);
@@ -197,7 +198,7 @@ static void late(void)
 		is(connection, children[i], geteuid(), getegid());
 		close(connection);
 	}
-	/* Whoever listens once more is told of from then on. */
+	/* A process that calls listen again is the peer from then on. */
 	NEED((later = fork()) >= 0);
 	if (!later) {
 		int fd = socket(AF_UNIX, SOCK_STREAM, 0);
@@ -216,7 +217,7 @@ static void late(void)
 	unlink("late");
 }
 
-/* One that does not reach anybody can be given a name afterwards. */
+/* A socket whose connect has failed can be given a name afterwards. */
 static void fails_first(void)
 {
 	struct sockaddr_un at = { AF_UNIX, "nobody" };

@@ -173,7 +173,7 @@ static void between_processes(const int pair[2])
 	CHECK_STR(text, "23");
 	CHECK_EQ(lseek(fd, 0, SEEK_CUR), 4);
 	close(got[0]);
-	/* Whose message is thrown away, unread. */
+	/* A message that is thrown away unread. */
 	NEED(mkfifo("p", 0600) == 0);
 	NEED((got[0] = open("p", O_RDONLY | O_NONBLOCK)) >= 0 && (got[1] = open("p", O_WRONLY)) >= 0);
 	send_fds(more[0], &got[1], 1);

@@ -41,7 +41,8 @@ static int get(int socket)
 	return fd;
 }
 
-/* Who sends and closes has sent: the other gets the descriptor, the bytes behind it, and the end. */
+/* A sender that closes its socket has sent: the other side gets the descriptor, the bytes behind
+ * it, and the end. */
 static void check_close_after_sending(int type)
 {
 	char text[8];
@@ -53,7 +54,7 @@ static void check_close_after_sending(int type)
 	CHECK_EQ(write(pair[0], "after", 5), 5);
 	close(pair[0]);
 	close(pipes[1]);
-	/* What is in flight keeps the pipe open. */
+	/* A descriptor in flight keeps the pipe open. */
 	CHECK_EQ(fcntl(pipes[0], F_SETFL, O_NONBLOCK), 0);
 	CHECK_ERRNO(read(pipes[0], text, 1), EAGAIN);
 	fd = get(pair[1]);
@@ -73,7 +74,7 @@ static void check_close_after_sending(int type)
 	close(pair[1]);
 }
 
-/* What is never received closes with the socket that it lies in. */
+/* A descriptor that is never received closes with the socket whose queue it is in. */
 static void check_unread(int type)
 {
 	int pair[2], pipes[2];

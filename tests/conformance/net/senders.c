@@ -1,4 +1,5 @@
-/* Who sent a message: SO_PASSCRED and SCM_CREDENTIALS, of processes that share a socket, of what is written and sent, in parts, and of claims. */
+/* Tests who sent a message: SO_PASSCRED and SCM_CREDENTIALS, of processes that share a socket, of
+ * what is written and sent, in parts, and of claims. */
 #include "check.h"
 
 #include <grp.h>
@@ -216,7 +217,8 @@ static ssize_t send_with(int fd, struct ucred *claim, int descriptor)
 	return sendmsg(fd, &message, 0);
 }
 
-/* What one may say of oneself, and how it comes with descriptors and in small room. */
+/* The claims that a process may make about itself, and how they come with descriptors and in little
+ * space. */
 static void claims(void)
 {
 	struct ucred own = { getpid(), getuid(), getgid() }, other;
@@ -260,7 +262,7 @@ static void claims(void)
 	close(pair[1]);
 }
 
-/* What was never asked for does not come. */
+/* Credentials come only if they were asked for. */
 static void unasked(void)
 {
 	struct received got;

@@ -32,7 +32,8 @@ static int is_listed(pid_t pid)
 	return found;
 }
 
-/* What any process may know of another, and what those of the same user may. */
+/* The facts that any process may know about another, and those that only processes of the same user
+ * may know. */
 static void look_at(pid_t pid, int same_user)
 {
 	char link[512], line[64];

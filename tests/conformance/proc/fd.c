@@ -64,7 +64,7 @@ static void check_names(int file, int dir)
 	close(p[1]);
 }
 
-/* What has no name in a directory says what it is. */
+/* A descriptor without a name in a directory is shown as its type. */
 static void check_nameless(void)
 {
 	int e = eventfd(0, 0), p = epoll_create1(0), t = timerfd_create(CLOCK_MONOTONIC, 0), i = inotify_init(), d = syscall(SYS_pidfd_open, getpid(), 0), s;

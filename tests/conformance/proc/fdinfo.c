@@ -1,4 +1,5 @@
-/* /proc/self/fdinfo of what is no ordinary file: what an epoll instance waits for, which signals a signalfd takes, whom a pidfd is about; and auxv. */
+/* Tests /proc/self/fdinfo of descriptors that are not ordinary files: which events an epoll
+ * instance waits for, which signals a signalfd takes, whom a pidfd is about; and auxv. */
 #include "check.h"
 
 #include <signal.h>

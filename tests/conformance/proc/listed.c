@@ -1,4 +1,5 @@
-/* What a directory of the kernel's own lists is there, and of the type that readdir says. */
+/* Tests that every entry that one of the kernel's own directories lists exists, and is of the type
+ * that readdir reports. */
 #include "check.h"
 
 #include <ctype.h>
@@ -43,7 +44,7 @@ int main(void)
 
 	for (size_t i = 0; i < sizeof DIRECTORIES / sizeof *DIRECTORIES; i++)
 		look(DIRECTORIES[i]);
-	/* What is not there can be opened no more than looked at. */
+	/* A file that does not exist fails in open as in lstat. */
 	if (lstat("/dev/console", &st))
 		CHECK_ERRNO(open("/dev/console", O_RDWR | O_NOCTTY), ENOENT);
 	return check_done();

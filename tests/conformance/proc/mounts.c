@@ -8,7 +8,7 @@
 
 #include "slurp.h"
 
-/* As mountinfo has it: what is mounted later hides what was there before. */
+/* As in mountinfo, a later mount hides an earlier one. */
 static unsigned last_major, last_minor;
 static char last_kind[64];
 

@@ -62,7 +62,7 @@ static void tcp(void)
 
 	NEED(listening >= 0);
 	NEED(calling >= 0);
-	/* What has no port stands nowhere. */
+	/* A socket without a port is not listed. */
 	CHECK_EQ(find("/proc/net/tcp", calling, &row), 0);
 	NEED(bind(listening, (void *)&address, sizeof address) == 0);
 	NEED(listen(listening, 5) == 0);

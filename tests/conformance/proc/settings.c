@@ -1,4 +1,5 @@
-/* What may be written in /proc: how a process stands when memory runs out, the names of its threads, its timers' slack. */
+/* Tests the settings that may be written in /proc: a process's score when memory runs out, the
+ * names of its threads, its timers' slack. */
 #include "check.h"
 
 #include <pthread.h>

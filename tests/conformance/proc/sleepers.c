@@ -1,4 +1,5 @@
-/* One that is seen to sleep is in the call that it waits in, and a signal interrupts that; and where a working directory was that has gone. */
+/* Tests that a process shown as sleeping is in the call that it waits in, and that a signal
+ * interrupts that call; and the name of a working directory that is gone. */
 #include "check.h"
 
 #include <signal.h>
@@ -31,7 +32,8 @@ static _Noreturn void pauses(void)
 	_exit(0);
 }
 
-/* One that is seen to sleep is in the call that it waits in, and a signal interrupts that. */
+/* A process shown as sleeping is in the call that it waits in, and a signal interrupts that
+ * call. */
 static void check_sleepers(void)
 {
 	for (int round = 0; round < 20; round++) {

@@ -1,4 +1,5 @@
-/* What stat and status say of a process: whether it runs or sleeps, how nice it is, which signals wait for it. */
+/* Tests stat and status of a process: whether it runs or sleeps, how nice it is, which signals wait
+ * for it. */
 #include "check.h"
 
 #include <pthread.h>

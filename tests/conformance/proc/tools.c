@@ -1,4 +1,4 @@
-/* What else ps, top, vmstat and their like open in /proc. */
+/* Tests other files that ps, top, vmstat and their like open in /proc. */
 #include "check.h"
 #include "slurp.h"
 

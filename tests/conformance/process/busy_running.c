@@ -61,7 +61,7 @@ static pid_t start(const char *path, int fd, int twice, int *end)
 	return pid;
 }
 
-/* What runs: says that it does, and waits. */
+/* The program that runs: it reports that, and waits. */
 static int stay(char **argv)
 {
 	int ready = atoi(argv[2]), end = atoi(argv[3]);
@@ -106,7 +106,7 @@ static void refused(const char *path)
 	CHECK_EQ(st.st_size, whole);
 }
 
-/* What does not write is allowed, and what comes before comes first. */
+/* Opening without writing is allowed, and earlier errors take precedence. */
 static void allowed(void)
 {
 	static const int ways[] = { O_RDONLY, O_RDONLY | O_NONBLOCK, O_PATH, O_PATH | O_WRONLY | O_TRUNC, O_RDONLY | O_CREAT };
@@ -264,7 +264,8 @@ static void scripts(void)
 	CHECK_EQ(unlink("program"), 0);
 }
 
-/* Who writes and who runs at the same time: each gets its way or ETXTBSY, and nothing else, even without waiting. */
+/* A writer and an exec at the same time: each succeeds or gets ETXTBSY, and nothing else, even
+ * without waiting. */
 static void race(void)
 {
 	int status, fd;

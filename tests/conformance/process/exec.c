@@ -87,7 +87,7 @@ static void errors(void)
 	CHECK_ERRNO(syscall(SYS_execveat, (long)AT_FDCWD, (long)"x", (long)args, (long)environ, 0x40000L), EINVAL);
 }
 
-/* What the first program leaves, as the second must find it. */
+/* Sets the state of the first program that the second must find. */
 static void first(void)
 {
 	struct sigaction action = { .sa_handler = handler };

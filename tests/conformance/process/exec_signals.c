@@ -37,7 +37,7 @@ int main(int argc, char **argv)
 		puts("the program's own file cannot be found here");
 		return 77;
 	}
-	/* What it does by default is nothing, so the program that is loaded may get it as well. */
+	/* Its default action is to be ignored, so the program that is loaded may get it as well. */
 	signal(SIGURG, nothing);
 	for (int round = 0; round < 40; round++) {
 		int status = 0;

@@ -1,4 +1,5 @@
-/* fexecve and execveat by descriptor: one open for reading, one by O_PATH, one that closes on exec, one that is no program. */
+/* Tests fexecve and execveat by descriptor: one open for reading, one by O_PATH, one that closes on
+ * exec, one that is not a program. */
 #include "../check.h"
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -225,7 +225,7 @@ static void loops(void)
 	CHECK_EQ(total, 190);
 }
 
-/* What is buffered is in both. */
+/* Buffered text is in both processes. */
 static void buffers(void)
 {
 	FILE *file = fopen("buffered", "w");

@@ -72,7 +72,8 @@ static void to_own_group(void)
 	CHECK_EQ(status_of(pid, 0), 0);
 }
 
-/* What timeout(1) does: a group of its own, an alarm, and then the group is told to end and to go on. */
+/* The calls of timeout(1): it makes a group of its own and sets an alarm, and then sends the group
+ * SIGTERM and SIGCONT. */
 static void as_timeout(void)
 {
 	pid_t pid = fork();
@@ -238,7 +239,7 @@ static void stops(void)
 	}
 }
 
-/* A child whose parent has gone is no zombie that stays: who adopted it waits for it. */
+/* A child whose parent has gone does not stay a zombie: its new parent waits for it. */
 static void orphans(void)
 {
 	int kept[2];

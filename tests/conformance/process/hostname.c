@@ -1,4 +1,4 @@
-/* What the machine is called, and calling it otherwise. On Linux in a namespace of its own. */
+/* Tests reading and setting the host name. On Linux in a namespace of its own. */
 #include "check.h"
 #include <sched.h>
 #include <sys/syscall.h>

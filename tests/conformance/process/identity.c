@@ -32,7 +32,7 @@ int main(void)
 		CHECK_ERRNO(getgroups(count - 1, groups), EINVAL);
 	CHECK_ERRNO(getgroups(-1, groups), EINVAL);
 
-	/* What one already is one may become. */
+	/* A process may set the ids that it already has. */
 	CHECK_EQ(setuid(getuid()), 0);
 	CHECK_EQ(setgid(getgid()), 0);
 	CHECK_EQ(setresuid(-1, -1, -1), 0);

@@ -99,7 +99,7 @@ int main(void)
 	CHECK_ERRNO(waitpid(-1, &status, 0), ECHILD);
 	CHECK_ERRNO(waitid(P_ALL, 0, &info, WEXITED), ECHILD);
 	CHECK_ERRNO(waitid(P_PID, 0, &info, WEXITED), EINVAL);
-	/* Who cannot be told has waited all the same. */
+	/* A wait whose status cannot be written still has waited. */
 	NEED((child = fork()) >= 0);
 	if (!child)
 		_exit(3);

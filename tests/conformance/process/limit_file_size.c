@@ -33,7 +33,7 @@ int main(void)
 	CHECK_EQ(ftruncate(fd, 1000), 0);
 	CHECK_EQ(pwrite(fd, "x", 1, 0), 1);
 
-	/* What the kernel copies by itself is held to it too. */
+	/* Copies inside the kernel are subject to it too. */
 	off_t at = 990, from = 0;
 	int other = check_file("g", "0123456789abcdefghij");
 

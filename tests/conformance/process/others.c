@@ -1,4 +1,5 @@
-/* What any process may ask about another, though it is not its child: how it is scheduled, and where. */
+/* Tests what any process may ask about another that is not its child: how it is scheduled, and
+ * where. */
 #include "../check.h"
 #include <sched.h>
 #include <sys/resource.h>

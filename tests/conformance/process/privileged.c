@@ -1,4 +1,5 @@
-/* What only the machine's administrator may do is EPERM for anybody else, not a call that does not exist. */
+/* Tests that calls for the machine's administrator fail with EPERM for anybody else, not as calls
+ * that do not exist. */
 #define _GNU_SOURCE
 #include "check.h"
 

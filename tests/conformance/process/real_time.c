@@ -1,5 +1,6 @@
-/* What root may have, as far as it has the capability: policies in real time with their priorities, a better nice, limits raised again,
- * memory locked beyond the limit. Others are refused. */
+/* Tests the privileges of root, as far as it has the capability: policies in real time with their
+ * priorities, a better nice, limits raised again, memory locked beyond the limit. Others are
+ * refused. */
 #include "../check.h"
 #include <sched.h>
 #include <sys/mman.h>

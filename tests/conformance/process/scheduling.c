@@ -104,7 +104,7 @@ static void inheritance(void)
 	if (!child)
 		_exit(sched_getscheduler(0));
 	CHECK_EQ(ended(child), SCHED_BATCH);
-	/* Whoever asks for that cannot take it back. */
+	/* A process that asks for that cannot take it back. */
 	CHECK_EQ(sched_setscheduler(0, SCHED_BATCH | SCHED_RESET_ON_FORK, &none), 0);
 	CHECK_EQ(sched_getscheduler(0), SCHED_BATCH | SCHED_RESET_ON_FORK);
 	CHECK_ERRNO(sched_setscheduler(0, SCHED_BATCH, &none), EPERM);
@@ -163,7 +163,7 @@ static void by_attributes(void)
 	CHECK_ERRNO(syscall(SYS_sched_setattr, 0L, &a, 0L), EINVAL);
 }
 
-/* What takes a privilege or a limit, for who has neither. */
+/* Requests that need a privilege or a limit, from a process that has neither. */
 static void refused(void)
 {
 	struct sched_param none = { 0 }, some = { .sched_priority = 1 };
@@ -227,7 +227,7 @@ int main(void)
 	arguments();
 	sizes();
 	change();
-	/* What it sets cannot be taken back. */
+	/* Its settings cannot be taken back. */
 	NEED((child = fork()) >= 0);
 	if (!child) {
 		by_attributes();

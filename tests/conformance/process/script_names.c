@@ -1,4 +1,5 @@
-/* What a script's interpreter is told of it, however it was named; how many interpreters may interpret one another; what /proc/self/exe then is. */
+/* Tests the arguments that a script's interpreter gets, however the script was named; how many
+ * interpreters may interpret one another; and /proc/self/exe then. */
 #include "check.h"
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -96,7 +97,7 @@ int main(int argc, char **argv)
 	CHECK_EQ(run(dir, "run1", AT_SYMLINK_NOFOLLOW, &error), 3);
 	fd = open("run1", O_RDONLY);
 	CHECK_EQ(run(fd, "", AT_EMPTY_PATH, &error), 3);
-	/* What is closed by then leads nowhere. */
+	/* A descriptor that is closed by then leads nowhere. */
 	CHECK_EQ(fcntl(fd, F_SETFD, FD_CLOEXEC), 0);
 	CHECK_EQ(run(fd, "", AT_EMPTY_PATH, &error), 100);
 	CHECK_EQ(error, ENOENT);

@@ -27,7 +27,8 @@ static void copy_of(const char *name, int program)
 	NEED(close(fd) == 0);
 }
 
-/* What a program finds: 1 root to files, 2 root effectively, 4 told to be careful, 8 the group, 16 still the user. */
+/* The sum of the rights that a program finds: 1 root to files, 2 root effectively, 4 told to be
+ * careful, 8 the group, 16 still the user. */
 static int found(void)
 {
 	int fd = open("secret", O_RDONLY);

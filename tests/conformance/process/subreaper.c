@@ -117,7 +117,7 @@ static void zombie(void)
 	CHECK_ERRNO(waitpid(-1, NULL, 0), ECHILD);
 }
 
-/* Who ignores SIGCHLD has nobody to wait for. */
+/* A process that ignores SIGCHLD has nobody to wait for. */
 static void ignored(void)
 {
 	pid_t pids[2];

@@ -2,7 +2,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Forks. What is told to `ends` in the child, and in children of it, is heard from it here; when all have ended that is nothing. */
+/* Forks. The caller reads from the result what the child and its own children write to `ends`; the
+ * end of file comes when all have exited. */
 static pid_t fork_telling(int ends[2])
 {
 	pid_t pid;

@@ -1,4 +1,5 @@
-/* What children used counts when somebody has waited for them, and not where nobody can: SIGCHLD is ignored, or SA_NOCLDWAIT is set. */
+/* Tests that the resources of children count when somebody has waited for them, and not where
+ * nobody can: SIGCHLD is ignored, or SA_NOCLDWAIT is set. */
 #include "../check.h"
 #include <signal.h>
 #include <sys/resource.h>

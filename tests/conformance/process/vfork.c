@@ -1,4 +1,5 @@
-/* vfork: the child runs on its parent's memory, and the parent stands until the child has run a program or ended, however it ends. */
+/* Tests vfork: the child runs on its parent's memory, and the parent waits until the child has run
+ * a program or ended, however it ends. */
 #include "check.h"
 
 #include <pthread.h>
@@ -115,7 +116,7 @@ static void runs(int number)
 		_exit(126);
 	}
 	NEED(child > 0);
-	/* What the child has called has left its traces where this function's calls have theirs. */
+	/* The child's calls have used the stack where this function's own calls do. */
 	CHECK_EQ(strtol(digits, NULL, 10), number);
 	CHECK_EQ(code(ended(child)), number);
 }
@@ -239,7 +240,8 @@ static void note(int number)
 	noted = number;
 }
 
-/* Signals that come while it stands are heard afterwards; what the child does with its own changes nothing. */
+/* Signals that come while it waits are handled afterwards; the child's changes to its own handlers
+ * change nothing. */
 static void signals(void)
 {
 	struct sigaction act = { .sa_handler = note }, now;

@@ -19,7 +19,7 @@ static pid_t zombie(void)
 	return pid;
 }
 
-/* What shells do with `true | sleep 1`. */
+/* The calls of a shell for `true | sleep 1`. */
 static void joined(void)
 {
 	pid_t first = zombie(), second;

@@ -102,7 +102,7 @@ int main(int argc, char **argv)
 	CHECK(wait(&status) > 0 && WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
 	CHECK_EQ(sigwaitinfo(&block, &info), SIGCHLD);
 
-	/* One that waits, one that computes. */
+	/* One process that waits, one that computes. */
 	for (int computes = 0; computes < 2; computes++) {
 		pid = run(argv[0], computes ? "s" : "p");
 		if (!computes) {

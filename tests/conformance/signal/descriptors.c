@@ -14,7 +14,7 @@
 static int ready(int fd)
 {
 	struct pollfd poll_for = { fd, POLLIN, 0 };
-	/* What is to be seen is there already. */
+	/* An event must be visible at once. */
 	int n = poll(&poll_for, 1, 0);
 	NEED(n >= 0);
 	return n;

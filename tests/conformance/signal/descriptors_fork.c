@@ -110,7 +110,7 @@ int main(void)
 	CHECK_EQ(ready(fd), 1);
 	CHECK_EQ(takes(other), SIGUSR2);
 
-	/* One that listened for nothing when the child got it. */
+	/* A descriptor that listened for nothing when the child got it. */
 	close(other);
 	NEED((other = signalfd(-1, &none, SFD_NONBLOCK)) >= 0);
 	CHECK_EQ(ready(other), 0);

@@ -248,7 +248,7 @@ static void for_good(void)
 	CHECK_EQ(WEXITSTATUS(ended(pid)), 10);
 }
 
-/* What a cage cannot do: its handler's frames are all that the child has. */
+/* A case that a cage cannot handle: its handler's frames are all that the child has. */
 static void returns(int sig)
 {
 	(void)sig;

@@ -101,7 +101,7 @@ static void masks(void)
 	sigprocmask(SIG_BLOCK, 0, &now);
 	CHECK(!sigismember(&now, SIGUSR1) && !sigismember(&now, SIGUSR2));
 
-	/* What the handler writes into its context is the mask afterwards. */
+	/* The mask that the handler writes into its context is the mask afterwards. */
 	sa.sa_sigaction = clear_context;
 	sa.sa_flags = SA_SIGINFO;
 	CHECK_EQ(sigaction(SIGUSR1, &sa, 0), 0);

@@ -1,7 +1,7 @@
 /*
- * siglongjmp out of a handler to a sigsetjmp of the very function that was interrupted: in loops, at accesses and divisions
- * that fault, by time, nested, in threads and after a fork. What was not changed since sigsetjmp has its value, and so has
- * what is volatile.
+ * siglongjmp out of a handler to a sigsetjmp of the very function that was interrupted: in loops,
+ * at accesses and divisions that fault, by time, nested, in threads and after a fork. A variable
+ * that was not changed since sigsetjmp keeps its value, and so does a volatile one.
  */
 #include "../check.h"
 #include <fcntl.h>

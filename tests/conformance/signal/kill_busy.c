@@ -41,7 +41,7 @@ static void killed(void (*act)(void))
 
 	NEED(pid >= 0);
 	if (pid == 0) {
-		/* Whoever copies has done so once by the time it is killed. */
+		/* A child that copies has done so once by the time it is killed. */
 		if (act == spin || act == throw)
 			*ready = 1;
 		act();

@@ -1,4 +1,5 @@
-/* Whoever has waited for a child, or for a stop of one, has had SIGCHLD by then: no later call is interrupted by it. */
+/* Tests that a process that has waited for a child, or for a stop of one, has had SIGCHLD by then:
+ * no later call is interrupted by it. */
 #include "check.h"
 #include <poll.h>
 #include <signal.h>

@@ -74,7 +74,8 @@ int main(void)
 	close(go[1]);
 	for (int i = 0; i < THREADS; i++)
 		CHECK_EQ(pthread_join(threads[i], NULL), 0);
-	/* What waited for those that have ended waits no more: a thread can be joined a moment before that. */
+	/* The signals of threads that have ended are dropped: a thread can be joined a moment before
+	 * that. */
 	for (int tries = 0; tries < 2000; tries++) {
 		while (taken < MOST && sigqueue(getpid(), SIGRTMIN, (union sigval){ 0 }) == 0)
 			taken++;

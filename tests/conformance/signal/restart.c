@@ -106,7 +106,7 @@ int main(void)
 	CHECK_EQ(seen, 1);
 	end(thread);
 
-	/* What is ignored interrupts nothing. */
+	/* An ignored signal interrupts nothing. */
 	signal(SIGUSR1, SIG_IGN);
 	thread = begin(&ends[1]);
 	CHECK_EQ(read(ends[0], &byte, 1), 1);

@@ -119,7 +119,7 @@ static void pipes(void)
 	int p[2], copy;
 
 	NEED(!pipe(p));
-	/* What is there already is not told. */
+	/* Data that is there already sends no signal. */
 	CHECK_EQ(write(p[1], "x", 1), 1);
 	CHECK_EQ(fcntl(p[0], F_SETOWN, getpid()), 0);
 	turn(p[0], 1);
@@ -159,7 +159,8 @@ static void pipes(void)
 	close(copy);
 	nothing();
 
-	/* What is closed while it is armed tells nothing, nor does what gets its number. */
+	/* A descriptor that is closed while it is armed sends no signal, nor does the next one with its
+	 * number. */
 	NEED(!pipe(p));
 	arm(p[0]);
 	copy = p[0];
@@ -199,7 +200,7 @@ static void sockets(void)
 	nothing();
 	CHECK_EQ(write(s[1], "x", 1), 1);
 	expect(s[0], POLL_IN, READABLE);
-	/* It could always be written: that somebody reads is no news. */
+	/* It could always be written, so a reader on the other side makes no difference. */
 	CHECK_EQ(write(s[0], "x", 1), 1);
 	CHECK_EQ(read(s[1], buf, 9), 1);
 	nothing();
@@ -378,7 +379,8 @@ static void children(void)
 	int p[2], ready[2], pid;
 	char byte;
 
-	/* What the parent armed tells the parent, whoever writes, even when only a child has it. */
+	/* A descriptor that the parent armed signals the parent, whoever writes, even when only a child
+	 * has it. */
 	NEED(!pipe(p) && !pipe(ready));
 	arm(p[0]);
 	if (!(pid = fork())) {

@@ -72,7 +72,7 @@ static void storm(void)
 	seen = 0;
 }
 
-/* Setting one anew replaces what was set, as often as one likes. */
+/* Setting one again replaces the earlier setting, as often as one likes. */
 static void again(void)
 {
 	struct itimerval far = { { 0, 0 }, { 100000, 0 } }, near = { { 0, 0 }, { 0, 1000 } }, old;

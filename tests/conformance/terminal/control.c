@@ -23,7 +23,7 @@ static void patience(void)
 	nanosleep(&(struct timespec){ 0, 2000000 }, NULL);
 }
 
-/* What has become of a child: its status, or stopped. */
+/* The state of a child: its status, or stopped. */
 static int became(pid_t child)
 {
 	int status = -1;

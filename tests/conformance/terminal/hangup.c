@@ -1,4 +1,5 @@
-/* Who hears what when a session loses its terminal: its leader ends, gives it up, or the master is closed. */
+/* Tests who gets which signal when a session loses its terminal: its leader ends, gives it up, or
+ * the master is closed. */
 #include "../check.h"
 
 #include <fcntl.h>

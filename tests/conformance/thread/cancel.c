@@ -28,7 +28,7 @@ static void unlock(void *mutex)
 	pthread_mutex_unlock(mutex);
 }
 
-/* What each thread blocks in. */
+/* The call that each thread blocks in. */
 static void in_read(void) { char c; read(ends[0], &c, 1); }
 static void in_pause(void) { pause(); }
 static void in_nanosleep(void) { nanosleep(&(struct timespec){ 1000, 0 }, NULL); }

@@ -203,7 +203,7 @@ static void not_disturbed(void)
 		CHECK(result == PTHREAD_CANCELED);
 		if (!CHECK_EQ(undisturbed, waits[i].point ? 3 : 1))
 			printf("in %s\n", waits[i].name);
-		/* What this one did not take. */
+		/* The posts that this one did not take. */
 		while (sem_trywait(&second) == 0)
 			;
 		semctl(semaphores, 0, SETVAL, 0);

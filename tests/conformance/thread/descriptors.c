@@ -46,7 +46,7 @@ static int wrong(void)
 		wrong_type = !S_ISREG(st.st_mode) && !S_ISFIFO(st.st_mode);
 		bad += flags < 0 || status < 0 || wrong_type || (S_ISREG(st.st_mode) && pread(fd, &byte, 1, 0) != 1);
 	}
-	/* What is made here gets numbers that are free. */
+	/* A new descriptor gets a free number. */
 	for (int i = 0, p[2]; i < 8; i++)
 		bad += pipe(p) != 0 || write(p[1], "x", 1) != 1;
 	return bad;

@@ -1,4 +1,5 @@
-/* Who holds a robust mutex and runs another program, aborts or is killed leaves it to the next one, also to one that waits. */
+/* Tests that a holder of a robust mutex that runs another program, aborts or is killed leaves it to
+ * the next one, also to one that waits. */
 #include "../check.h"
 
 #include <pthread.h>

@@ -1,4 +1,5 @@
-/* What threads wait on: mutexes of all kinds, conditions, semaphores, barriers, read-write locks, once, keys. */
+/* Tests everything that threads wait on: mutexes of all kinds, conditions, semaphores, barriers,
+ * read-write locks, once, keys. */
 #include "check.h"
 #include <pthread.h>
 #include <semaphore.h>

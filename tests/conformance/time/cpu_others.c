@@ -53,7 +53,7 @@ int main(void)
 	CHECK((used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1000000000LL + (used.ru_utime.tv_usec + used.ru_stime.tv_usec) * 1000LL >= seen / 2);
 	CHECK_ERRNO(clock_gettime(clock, &resolution), EINVAL);
 
-	/* One that waits uses none to speak of. */
+	/* A waiting process uses almost no time. */
 	NEED(pipe(ready) == 0 && pipe(go) == 0 && (child = fork()) >= 0);
 	if (!child) {
 		char byte;

@@ -34,7 +34,7 @@ int main(void)
 	ts.tv_sec = (time_t)(start / 1000000000), ts.tv_nsec = (long)(start % 1000000000);
 	CHECK_EQ(clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, NULL), 0);
 	CHECK(now() >= start);
-	/* A time that has passed is no wait. */
+	/* A time that has passed does not wait. */
 	CHECK_EQ(clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &(struct timespec){ .tv_sec = 1 }, NULL), 0);
 	CHECK_EQ(clock_nanosleep(CLOCK_REALTIME, TIMER_ABSTIME, &(struct timespec){ .tv_sec = 1 }, NULL), 0);
 

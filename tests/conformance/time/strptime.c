@@ -4,7 +4,7 @@
 
 #include <time.h>
 
-/* What is left of `text` after `format`, or NULL. */
+/* The rest of `text` after `format`, or NULL. */
 static const char *reads(const char *text, const char *format, struct tm *tm)
 {
 	memset(tm, 0, sizeof *tm);

@@ -48,7 +48,7 @@ static ssize_t by_epoll(int fd, unsigned char *byte)
 	int epoll = epoll_create1(0);
 	CHECK_EQ(epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event), 0);
 	int ready = epoll_wait(epoll, &event, 1, -1), saved = errno;
-	/* What fired once does not fire again. */
+	/* An event with EPOLLONESHOT does not fire a second time. */
 	if (ready == 1) {
 		CHECK_EQ(event.data.fd, fd);
 		CHECK_EQ(epoll_wait(epoll, &event, 1, 0), 0);
@@ -139,7 +139,7 @@ static void ping_pong(int sockets, receive_call *receive)
 	close(back[0]);
 }
 
-/* What must not wait, or only so long, or for so much. */
+/* Calls that must not wait, or only so long, or for so many bytes. */
 static void conditions(void)
 {
 	struct timeval soon = { 0, 20000 };

@@ -79,7 +79,7 @@ static int woken(uint32_t how)
 		while (!sleeps(children[i]))
 			nanosleep(&(struct timespec){ 0, 1000000 }, NULL);
 	CHECK_EQ(eventfd_write(fd, 1), 0);
-	/* Who is woken ends; the rest are told to when one has, and no more do. */
+	/* A woken waiter exits; the others are told to when one has, and no more do. */
 	CHECK(waitpid(-1, &status, 0) > 0);
 	count += WEXITSTATUS(status);
 	nanosleep(&(struct timespec){ 0, 200000000 }, NULL);
