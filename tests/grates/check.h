@@ -1,4 +1,4 @@
-/* What the clients of grates' tests say when something is not as it should be. */
+/* Reports a result that a client of a grate's test did not expect. */
 #ifndef CHECK_H
 #define CHECK_H
 

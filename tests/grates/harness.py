@@ -1,4 +1,4 @@
-"""What the tests of grates share: building grates and the programs they serve, running these behind them, comparing.
+"""Shared parts of the tests of grates: building grates and the programs they serve, running these behind them, comparing.
 
 A test is a function that raises `Failed`. Tests of one grate stand in tests/grates/NAME/run, a program that prints
 `N passed, N failed, N skipped`; scripts/test.py finds it:
@@ -41,7 +41,7 @@ SCRATCH = tempfile.TemporaryDirectory()
 
 
 class Failed(Exception):
-    """What is wrong, for the reader."""
+    """The reason, for the reader."""
 
 
 class Skipped(Exception):
@@ -74,7 +74,7 @@ def scratch() -> Path:
 
 
 class Form:
-    """What a state of an overlay is made as."""
+    """The form in which a state of an overlay is made."""
 
     folder = False
 
@@ -93,7 +93,7 @@ def in_a_directory(test: Callable[[], None]) -> Callable[[], None]:
 
 
 def room(state: Path) -> int:
-    """What a state takes on the disk: data files have holes."""
+    """The size of a state on the disk: data files have holes."""
     files = [state, *state.rglob("*")] if state.is_dir() else [state, Path(f"{state}-wal")]
     return sum(file.stat().st_blocks * 512 if state.is_dir() else file.stat().st_size for file in files if file.is_file())
 

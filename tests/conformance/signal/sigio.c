@@ -380,7 +380,7 @@ static void children(void)
 	char byte;
 
 	/* A descriptor that the parent armed signals the parent, whoever writes, even when only a child
-	 * has it. */
+	 * holds it. */
 	NEED(!pipe(p) && !pipe(ready));
 	arm(p[0]);
 	if (!(pid = fork())) {

@@ -1,4 +1,4 @@
-/* What a view shows. argv: the directory of the test. */
+/* Tests what a view shows. */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <fcntl.h>

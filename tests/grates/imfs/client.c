@@ -1,6 +1,6 @@
 /*
- * What a program sees of imfs beyond the conformance tests: `client WHAT [ARGS]`. Prints nothing and exits with 0 if
- * all is as it should be.
+ * Tests what a program sees of imfs beyond the conformance tests: `client WHAT [ARGS]`. Prints
+ * nothing and exits with 0 if all is as it should be.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -73,7 +73,8 @@ static void map(void)
 	unlink("m");
 }
 
-/* What is mapped shared is one memory: of two mappings, of the file, and of a child; as the file grows and shrinks, and when it has no name. */
+/* A shared mapping is one memory: of two mappings, of the file, and of a child; as the file grows
+ * and shrinks, and when it has no name. */
 static void shared(void)
 {
 	int fd = open("m", O_RDWR | O_CREAT, 0600), reader = open("m", O_RDONLY), status;
@@ -122,7 +123,8 @@ static void ready(void)
 	unlink("r");
 }
 
-/* What arrives in a message is the file that was sent, and nothing done to it shows at descriptors of other files. */
+/* A descriptor that arrives in a message is the file that was sent, and changes to it do not show
+ * at descriptors of other files. */
 static void sent(void)
 {
 	int ends[2], fd = open("s", O_RDWR | O_CREAT, 0600), other = open("t", O_RDWR | O_CREAT | O_NONBLOCK, 0600), got;

@@ -1,4 +1,5 @@
-/* The imfs core where Linux is no model: mount prefixes, the size limit, record locks against a naive list. */
+/* Tests the core of imfs where Linux cannot be the model: mount prefixes, the size limit, record
+ * locks against a naive list. */
 #include <stdio.h>
 #include <stdlib.h>
 #include "imfs_core.h"
@@ -92,7 +93,7 @@ static int within(struct imfs_node *start, const char *start_path, uint32_t reso
 	return imfs_walk_within(&fs, &us, start, start_path, path, IMFS_FOLLOW, resolve, &at);
 }
 
-/* RESOLVE_* where the mount is no whole system: the conformance test fs/openat2 has the rest. */
+/* RESOLVE_* where the mount is not a whole system: the conformance test fs/openat2 has the rest. */
 static void scopes(void)
 {
 	struct imfs_node *d, *f;

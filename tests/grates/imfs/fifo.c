@@ -73,7 +73,7 @@ static void alone(void)
 	sigaction(SIGALRM, &on_alarm, NULL);
 	alarm(1);
 	CHECK(open("p", O_WRONLY) < 0 && errno == EINTR);
-	/* Whoever gave up is no writer, and no end for a reader. */
+	/* An open that was given up does not count as a writer, nor as an end for a reader. */
 	CHECK((in = open("p", O_RDONLY | O_NONBLOCK)) >= 0 && read(in, (char[1]){ 0 }, 1) == 0);
 	CHECK(says(in, POLLIN | POLLOUT) == POLLOUT || says(in, POLLIN) == 0);
 	CHECK((out = open("p", O_WRONLY)) >= 0 && !fcntl(in, F_SETFL, 0));

@@ -112,7 +112,7 @@ int main(int argc, char **argv)
 	/* Clients say 7 letters and end. */
 	while (n < 15 && (got = (int)read(says[0], found + n, 1)) > 0) {
 		n += got;
-		/* A grate that does not fail by itself. */
+		/* The test kills a grate that does not fail on its own. */
 		if (n == 2 && (!strcmp(argv[1], "hang") || !strcmp(argv[1], "wait"))) {
 			usleep(20000);
 			kill(failing, SIGKILL);

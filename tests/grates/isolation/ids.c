@@ -1,4 +1,5 @@
-/* Who a call is made as, where client and grate are different users on one thread. Prints what went wrong, and `done`. */
+/* Tests the identity that calls are made with, where client and grate are different users on one
+ * thread. Prints what went wrong, and `done`. */
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -30,7 +31,7 @@ static void as_user(int raised)
 		WRONG(opens());
 		WRONG(getsid(1) != 0);
 		WRONG(opens());
-		/* What the grate passes on for the client is the client's. */
+		/* A call that the grate passes on for the client has the client's identity. */
 		WRONG(getpriority(PRIO_PROCESS, 1) != -1 || errno != EACCES);
 		WRONG(opens());
 		WRONG(getpgid(1) != 0);

@@ -1,6 +1,7 @@
 /*
- * Answers geteuid with 4242 and, while its client calls it, registers another handler (4343) and this one again, in turns. What the client
- * and its children get is one of the two, whenever they call. With --gap it takes the old one away first, so that the kernel answers between.
+ * Answers geteuid with 4242 and, while its client calls it, registers another handler (4343) and
+ * this one again, in turns. The client and its children get one of the two, whenever they call.
+ * With --gap it takes the old one away first, so that the kernel answers between.
  */
 #include <lind/grate.h>
 

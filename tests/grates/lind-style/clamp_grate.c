@@ -1,6 +1,7 @@
 /*
- * clamp_grate PREFIX GRATE... PROGRAM: the first grate that follows sees the opening of files below PREFIX and of no others. What
- * it registers for open goes under a number that nobody else uses, in this grate's own table; our handler chooses.
+ * clamp_grate PREFIX GRATE... PROGRAM: the first grate that follows sees the opening of files below
+ * PREFIX and of no others. Its handler for open is registered under a number that nobody else uses,
+ * in this grate's own table; our handler chooses.
  */
 #include "style.h"
 

@@ -20,7 +20,7 @@ HANDLER(on_copy_in)
 	memset(text, '#', sizeof text);
 	if (copy_data_between_cages(grate, c1, a1, c1, here(text), grate, a2, a3) == (int)ELINDAPIABORTED)
 		return -EFAULT;
-	/* What lies behind the string or the bytes is left alone. */
+	/* The bytes behind the string or the copy are left alone. */
 	for (size_t i = a3 ? strlen(text) + 1 : (size_t)a2; i < sizeof text; i++)
 		if (text[i] != '#')
 			return -EBADMSG;
@@ -37,7 +37,7 @@ HANDLER(on_copy_out)
 	return 0;
 }
 
-/* Whatever path was meant, another one is opened: it lies in this grate's memory. */
+/* The client's path does not matter: the path that is opened lies in this grate's memory. */
 HANDLER(on_open)
 {
 	static const char other[] = "/grates-test/other";

@@ -1,4 +1,4 @@
-/* What a program does with a file in /mem, and with one outside. */
+/* Writes and reads a file in /mem, and one outside. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -11,7 +11,7 @@ HANDLER(on_register)
 
 HANDLER(on_copy)
 {
-	/* Who copies must not appear as the end of a copy by this grate. */
+	/* The caller must not appear as the end of a copy by this grate. */
 	fprintf(stderr, "copy %d of type %d\n", (int)a3, (int)a4);
 	return make_threei_call(1002, 0, grate, grate, PASS, 0);
 }

@@ -1,6 +1,6 @@
 /*
- * What the grates of this folder have in common, written as grates for Lind are: nothing but <lind_syscall.h> and POSIX. Each
- * takes its own arguments and starts what follows them.
+ * Shared parts of the grates of this folder, which are written as grates for Lind are: nothing but
+ * <lind_syscall.h> and POSIX. Each takes its own arguments and starts what follows them.
  */
 #ifndef STYLE_H
 #define STYLE_H

@@ -86,7 +86,7 @@ static void paths(void)
 	close(dir), close(root);
 }
 
-/* What the link of an open file says, without following it. */
+/* Whether the link of an open file has this text, without following it. */
 static int is_called(int fd, const char *path)
 {
 	char link[40], target[512];

@@ -1,4 +1,5 @@
-/* What a program behind a clamp may try: the composer's own number, tables that it has no right to, registering. */
+/* Tries calls from behind a clamp: the composer's own number, tables that it has no right to,
+ * registering. */
 #include <errno.h>
 #include <lind/compose.h>
 #include <stdio.h>

@@ -91,7 +91,8 @@ static void check(int fd, int is_inside, const char *what)
 	close(fd);
 }
 
-/* What was sent as (in, out, in), looked at first and then received with room for `room_for`. */
+/* Receives a message that was sent as (in, out, in): first with MSG_PEEK, then with room for
+ * `room_for`. */
 static void receive_three(int socket, int room_for, const char *what)
 {
 	int fds[MOST], truncated, count = receive_fds(socket, fds, 3, MSG_PEEK, &truncated);

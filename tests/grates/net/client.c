@@ -1,4 +1,5 @@
-/* What programs try with the network: `client WHAT [ARGS]`. Prints errnos, 0 for what worked. Here is what connects and binds. */
+/* Makes the calls of programs on the network: `client WHAT [ARGS]`. Prints errnos, 0 for what
+ * worked. Here is what connects and binds. */
 #include "client.h"
 
 char **arg;

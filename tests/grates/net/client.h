@@ -1,4 +1,4 @@
-/* What programs try with the network: what the files of this one share. */
+/* Shared parts of the programs that try the network. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>

@@ -1,7 +1,8 @@
 /* Datagrams that come, and numbers that change while they are read from. */
 #include "client.h"
 
-/* What is read from a datagram socket by one way, at once: its first byte, `-` if there is nothing. */
+/* Reads from a datagram socket in one way, at once: prints the first byte, `-` if there is
+ * nothing. */
 static void take(const char *way, int fd)
 {
 	char byte = '-', more[8], control[64];
@@ -58,7 +59,7 @@ static void datagrams(void)
 			exit(6);
 		take(ways[i], fd);
 	}
-	/* What lay there before the socket was connected. */
+	/* Datagrams that arrived before the socket was connected. */
 	puts("ready");
 	fflush(stdout);
 	if (!fgets(line, sizeof line, stdin))
@@ -114,7 +115,7 @@ static void read_swapped(int sender, struct sockaddr_in to)
 	fflush(stdout);
 }
 
-/* What sends, and to where; the number to be read from is made. */
+/* Makes a sender and its address; the descriptor to be read from is made, too. */
 static int to_be_swapped(struct sockaddr_in *to)
 {
 	struct sockaddr_in from = at("127.0.0.2", 0);

@@ -1,6 +1,7 @@
 /*
- * The reader of DNS replies, natively: `dns SEED ROUNDS`. Random replies against a naive model that knows how they were made, the same with
- * random damage, and random bytes. What it must never do is read behind the message, where a page is that cannot be read.
+ * The reader of DNS replies, natively: `dns SEED ROUNDS`. Random replies against a naive model that
+ * knows how they were made, the same with random damage, and random bytes. It must never read
+ * behind the message, where a page begins that cannot be read.
  */
 #include <stdio.h>
 #include <stdlib.h>

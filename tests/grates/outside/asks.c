@@ -1,4 +1,5 @@
-/* Asks for the files that options of grates name, as a program may that is no grate; and writes, where a grate might be looked for. */
+/* Opens the files that options of grates name, as a program that is not a grate may try; and writes
+ * at places where a grate might be looked for. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stdio.h>

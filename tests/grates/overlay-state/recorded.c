@@ -173,7 +173,7 @@ static void clear(int folder)
 	}
 }
 
-/* Gives the data files their names: of several, the one that was made last has it. */
+/* Gives the data files their names: if several share one, the last to be made gets it. */
 static void give_names(int folder, const bool *named)
 {
 	char from[32], to[32];

@@ -1,6 +1,6 @@
 /*
- * A disk that remembers: what is written to files, and when that was sure to be on the disk. It stands where the store calls pwrite, ftruncate, fallocate,
- * fdatasync, openat, unlinkat and fsync.
+ * A disk that remembers: what is written to files, and when that was sure to be on the disk. It
+ * replaces pwrite, ftruncate, fallocate, fdatasync, openat, unlinkat and fsync in the store.
  */
 #ifndef RECORDED_H
 #define RECORDED_H
@@ -23,7 +23,8 @@ struct recorded {
 extern struct recorded *recorded;
 extern size_t recorded_count;
 
-/* From here on what happens to these descriptors is recorded, anew; `folder`: and to files in it, or -1. It is empty. */
+/* Starts a new recording of the operations on these descriptors; `folder`: and on files in it, or
+ * -1. It is empty. */
 void record(int state, int log, int folder);
 void record_stop(void);
 

@@ -34,7 +34,7 @@
 
 #define CHECK(what) do { if (!(what)) fail(__LINE__, #what); } while (0)
 
-/* What is to be seen. */
+/* The visible state. */
 struct view {
 	struct { bool there; uint32_t mode; int64_t size; bool has_origin; } node[INODES];
 	uint64_t name[DIRS][NAMES];		/* 0: removed; 1: as below; else an inode's number */
@@ -108,7 +108,7 @@ static int take_name(void *to, const char *name, uint64_t ino)
 	return 0;
 }
 
-/* What the store shows; returns an error of its. */
+/* Reads the visible state from the store; returns an error of the store. */
 static int look(struct view *seen)
 {
 	static uint8_t bytes[STORE_CHUNK];
@@ -251,7 +251,7 @@ static void check_view(const struct view *wanted)
 static struct view heads[4], snapshots[SNAPSHOTS];
 static const char *const head_names[4] = { "main", "second", "third", "fourth" };
 
-/* What data files take on the disk. */
+/* The size of the data files on the disk. */
 static int64_t data_on_disk(void)
 {
 	int64_t sum = 0;
@@ -333,7 +333,7 @@ static void model(unsigned steps)
 	}
 }
 
-/* What was committed, and between which deeds. */
+/* The committed views, and between which deeds each was committed. */
 static struct committed { size_t begun, done; bool durable; struct view view; } *committed;
 static size_t commits;
 
@@ -487,7 +487,7 @@ static void rewrite(void)
 	close_state();
 }
 
-/* What somebody would write to it who knows the tables. */
+/* Writes rows as an attacker would who knows the tables. */
 static void damage_rows(void)
 {
 	static const char *const slots[] = { "", "0", "-", "0-", "0-15,", "1,1", "9-3", "4294967295", "4294967296", "99999999999999999999999", "0-4294967295", "1000000-1000015", "x", "0 1", ",1",

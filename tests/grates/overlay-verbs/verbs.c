@@ -1,5 +1,6 @@
 /*
- * What lind-boot has done with the state of an overlay, on the host itself, where it can be ended at each step:
+ * Runs the verbs of lind-boot on the state of an overlay, on the host itself, where they can be
+ * killed at each step:
  *
  *     verbs apply|diff|discard|export STATE LOWER [OPTION...] [-- PATH...]
  *

@@ -67,7 +67,7 @@ static int do_append(char **a)
 	return r;
 }
 
-/* What is at an offset: dots for zeros. */
+/* Prints the bytes at an offset: dots for zeros. */
 static int do_read(char **a)
 {
 	char bytes[MOST];
@@ -272,7 +272,7 @@ static int do_fault(char **a)
 	return close(fd);
 }
 
-/* What one sees who had it open before another process wrote to it. */
+/* Shows a file to a process that had it open before another process wrote to it. */
 static int do_watch(char **a)
 {
 	char bytes[MOST] = "";
@@ -290,7 +290,8 @@ static int do_watch(char **a)
 	return close(fd);
 }
 
-/* What one instance of inotify tells of two directories, one of them maybe outside, in which names are made by turns. */
+/* Prints the events that one instance of inotify reports for two directories, one of them maybe
+ * outside, in which names are made by turns. */
 static int do_hear(char **a)
 {
 	char buffer[1024] __attribute__((aligned(8))), path[MOST];

@@ -75,7 +75,7 @@ static int inside(void)
 	int fds[4], said = 0;
 	char text[8];
 
-	/* What was inherited reads, from where it was. */
+	/* An inherited descriptor can be read, from where it was. */
 	IS(write(INHERITED, "x", 1), -1);
 	IS(errno, EBADF);
 	IS(write(HIGH, "x", 1), -1);

@@ -1,6 +1,7 @@
-/* Sixteen threads against a policy that lets them change `rw` and nothing else: some swap directories, links, descriptors and the bytes
- * of paths, the others use them meanwhile. What they changed outside of `rw` is for the caller to see. Prints how often the attackers'
- * calls succeeded, which they may, in `rw`. */
+/* Sixteen threads against a policy that lets them change `rw` and nothing else: some swap
+ * directories, links, descriptors and the bytes of paths, the others use them meanwhile. The caller
+ * checks that nothing outside of `rw` has changed. Prints how often the attackers' calls succeeded,
+ * which they may, in `rw`. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>

@@ -176,7 +176,7 @@ static void bomb(void)
 
 static void spin_and_end(void)
 {
-	/* Each too short to be noticed by itself. */
+	/* Each child is too short to be noticed alone. */
 	for (;;) {
 		pid_t pid = fork();
 
@@ -191,7 +191,7 @@ static void spin_and_end(void)
 	}
 }
 
-/* What is closed by exec counts no more. */
+/* A descriptor that is closed by exec does not count any more. */
 static void hold(void)
 {
 	char byte;

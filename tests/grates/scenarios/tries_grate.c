@@ -33,7 +33,7 @@ static long thread(void)
 	pthread_t thread;
 
 	errno = pthread_create(&thread, NULL, nothing, NULL);
-	/* What the C library makes of a failure. */
+	/* The errno that the C library returns for a failure. */
 	errno = errno == EAGAIN ? EIO : errno;
 	return errno ? -1 : 0;
 }

@@ -9,7 +9,7 @@ static int64_t by(uint64_t cage)
 
 static int64_t on_geteuid(const struct lind_call *c)
 {
-	/* What we make by our client's table comes back to us. */
+	/* Calls that we make by our client's table come back to us. */
 	if (c->caller == lind_self())
 		return c->target != c->caller && by(0) >= 0 ? 42 : -EIO;
 	for (uint64_t cage = 1; cage < lind_self(); cage++) {

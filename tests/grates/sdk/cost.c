@@ -1,4 +1,5 @@
-/* What typed handlers cost: interleaved pairs of batches behind cost_grate. Prints `name loops typed_ns raw_ns`, medians. */
+/* Measures the cost of typed handlers: interleaved pairs of batches behind cost_grate. Prints `name
+ * loops typed_ns raw_ns`, medians. */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>

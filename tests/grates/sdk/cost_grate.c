@@ -27,7 +27,7 @@ static int64_t answer(const struct lind_call *c)
 	return 10;
 }
 
-/* What a careful handler does without the typed layer. */
+/* The work of a careful handler without the typed layer. */
 static int64_t copy_and_forward(const struct lind_call *c)
 {
 	struct lind_call changed = *c;

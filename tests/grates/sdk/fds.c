@@ -28,7 +28,7 @@ long long raw(int nr, unsigned long long a, unsigned long long b, unsigned long 
 
 extern char **environ;
 
-/* What must be at each number: -1 nothing, 0 a file without a state, N the file fds-N. */
+/* The expected file at each number: -1 nothing, 0 a file without a state, N the file fds-N. */
 static int model[FDS];
 static char cloexec[FDS];
 static unsigned seed;

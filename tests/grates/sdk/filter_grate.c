@@ -1,7 +1,8 @@
 /*
- * A filter before a handler. getpriority(which, who): which 1 is answered by the filter with twice who, 2 goes on, 3 is for the handler,
- * 4 faults, and 5 takes for ever. getpgrp says how often the handler was entered since it said so last; getsid(1) switches the filter off, getsid(2)
- * ends the grate. Whatever the filter decides, the handler decides the same.
+ * A filter before a handler. getpriority(which, who): which 1 is answered by the filter with twice
+ * who, 2 goes on, 3 is for the handler, 4 faults, and 5 takes for ever. getpgrp says how often the
+ * handler was entered since it said so last; getsid(1) switches the filter off, getsid(2) ends the
+ * grate. The handler decides the same as the filter.
  */
 #include <errno.h>
 #include <lind/typed.h>

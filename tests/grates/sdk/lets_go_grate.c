@@ -1,4 +1,5 @@
-/* Its handlers of births and programs have nothing more to do with them. It says at the end what it was told of its clients. */
+/* Its handlers of births and programs have nothing more to do with them. It prints at the end what
+ * it has learnt about its clients. */
 #include <lind/typed.h>
 
 static unsigned starts, forks, execs, exits;

@@ -51,7 +51,7 @@ static void racing(void)
 	pthread_join(other, NULL);
 }
 
-/* What a dead grate handled does not go on past it. */
+/* Calls that a dead grate handled do not go past it. */
 static void survive(int to)
 {
 	word(0, fd);
@@ -114,7 +114,8 @@ int main(int argc, char **argv)
 	IS(wait(&status) > 0 && status == 0, 1);
 	IS(read(fd, &byte, 1), past);
 	racing();
-	/* What it gives has the lowest free number here, and is what it has. */
+	/* A descriptor that the grate gives has the lowest free number here, and the kernel knows it by
+	 * that number. */
 	copy = dup(fd);
 	close(copy);
 	IS(word(95, 0), copy);

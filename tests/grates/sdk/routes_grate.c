@@ -1,5 +1,6 @@
 /*
- * A grate that keeps a word for each descriptor of a client and lets the kernel look there. What routes.c sees of it:
+ * A grate that keeps a word for each descriptor of a client and lets the kernel look there. Its
+ * calls for routes.c:
  *
  *	getpriority(value, fd)	sets the word of `fd`; a few values mean something else
  *	read, pread		say 1000, or what --base says, if they come here. pread always does

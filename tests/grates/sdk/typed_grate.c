@@ -27,7 +27,7 @@ static long on_rename(struct lind_cx *cx, const char *old, const char *new)
 	return lind_forward_rename(cx, new, old);
 }
 
-/* Who wants to sleep for an hour sleeps for a nanosecond. */
+/* A client that wants to sleep for an hour sleeps for a nanosecond. */
 static long on_clock_nanosleep(struct lind_cx *cx, int clock, int flags, const struct timespec *req, struct lind_arg rem)
 {
 	static const struct timespec moment = { 0, 1 };

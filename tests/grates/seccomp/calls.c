@@ -1,7 +1,7 @@
 /*
- * Makes the calls of its command line and prints their results: NUMBER[,ARGUMENT]..., where an argument is a 64-bit number or
- * =TEXT. `fork` goes on in a child, `exec` in this program started anew, `spawn` in a program started beside it, `thread` in a
- * thread; they wait for that.
+ * Makes the calls of its command line and prints their results: NUMBER[,ARGUMENT]..., where an
+ * argument is a 64-bit number or =TEXT. `fork` goes on in a child, `exec` in this program started
+ * again, `spawn` in a program started beside it, `thread` in a thread; they wait for that.
  */
 #include <lind/grate.h>
 #include <pthread.h>

@@ -1,6 +1,7 @@
 /*
- * What programs do in ordinary runs, for policies that are learned from them: temporary names, many files, sockets with free
- * ports and names. `life WHAT [ELSE]`: with a second word it does one thing more, which the policy does not know.
+ * Does what programs do in ordinary runs, for policies that are learned from them: temporary names,
+ * many files, sockets with free ports and names. `life WHAT [ELSE]`: with a second word it does one
+ * thing more, which the policy does not know.
  */
 #include <arpa/inet.h>
 #include <errno.h>

@@ -1,7 +1,8 @@
 /*
- * racers TIMES RULE...: sixteen processes make the calls that the rules name, all at once; half of them run
- * the program anew before. A rule is CALL=RESULT=PATH[=PATH], where RESULT is `ok`, E and an errno's number, or what the call returns, and `#` in
- * a path is the number of the process. Prints how many came to something else.
+ * racers TIMES RULE...: sixteen processes make the calls that the rules name, all at once; half of
+ * them run the program again before. A rule is CALL=RESULT=PATH[=PATH], where RESULT is `ok`, E and
+ * an errno's number, or what the call returns, and `#` in a path is the number of the process.
+ * Prints how many came to something else.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -26,7 +27,7 @@ static long opened(int flags)
 	return fd < 0 ? -1 : close(fd);
 }
 
-/* What is in a file: as many bytes. */
+/* The number of bytes in a file. */
 static long contents(void)
 {
 	char text[64];

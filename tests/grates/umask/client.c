@@ -1,4 +1,4 @@
-/* What a client's files may not have: anything for group and others. argv: nothing, or how many threads do it at once. */
+/* Checks that a client's files have no permissions for group and others. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>

@@ -4,7 +4,7 @@
 #include <string.h>
 #include "witness.h"
 
-/* What the SDK has in a cage. */
+/* Replacements of the SDK's functions, which need a cage. */
 const char *lind_file_name(const char *value)
 {
 	return value;
@@ -20,7 +20,7 @@ int lind_open_file(const char *value, const char *ending, int flags, unsigned mo
 	return ending ? -1 : open(value, flags, mode);
 }
 
-/* What is shown is decided by grates' sources that run in cages only. */
+/* The printed records are made by sources that run in cages only. */
 void show_records(const uint8_t *bytes, size_t size, uint64_t first)
 {
 	(void)bytes;

@@ -60,7 +60,8 @@ int main(int argc, char **argv)
 	FAILS(rename("work", "krow"), refused);
 	FAILS(writes("work/../data", O_WRONLY), refused);
 	IS(unlink("work/w/y/z") || rmdir("work/w/y") || rmdir("work/w"), 0);
-	/* What is in a directory that may be moved must be changeable itself: elsewhere it would be. */
+	/* A file in a directory that may be moved must itself be writable: it would be in another
+	 * place. */
 	FAILS(writes("flat/dir/kept", O_WRONLY), refused);
 	FAILS(rename("flat/dir", "work/dir"), refused);
 	FAILS(rename("flat/dir", "flat/rid"), refused);

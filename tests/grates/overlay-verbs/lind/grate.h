@@ -1,4 +1,4 @@
-/* What the verbs need of the SDK, on the host itself. */
+/* The parts of the SDK that the verbs need, on the host itself. */
 #ifndef LIND_GRATE_H
 #define LIND_GRATE_H
 

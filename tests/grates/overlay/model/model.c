@@ -130,7 +130,7 @@ static void make(uint64_t from, long count)
 	age(AT_FDCWD, ".");
 }
 
-/* What has been synced stands at the end of the output of a process that was killed: each line is one write. */
+/* The last line of a killed process's output tells how much was synced: each line is one write. */
 static void crash(uint64_t from, long count)
 {
 	char line[40];

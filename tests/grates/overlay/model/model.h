@@ -1,4 +1,4 @@
-/* What the files of the model test share; model.c says what it is. */
+/* Shared parts of the model test; model.c describes it. */
 #ifndef MODEL_H
 #define MODEL_H
 

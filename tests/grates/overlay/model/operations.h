@@ -1,4 +1,4 @@
-/* What the operations share: open files, paths, and how a result is told. */
+/* Shared parts of the operations: open files, paths, and how a result is printed. */
 #ifndef OPERATIONS_H
 #define OPERATIONS_H
 

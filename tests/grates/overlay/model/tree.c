@@ -153,7 +153,7 @@ static void put_entry(int dir, const char *name, const char *path, const struct 
 	put("\n");
 }
 
-/* What readdir says of each name must be what lstat says. */
+/* For each name, readdir must agree with lstat. */
 static void check_entries(int fd, const char *path)
 {
 	DIR *d = fdopendir(fd);
