@@ -1,4 +1,4 @@
-/* What every benchmark shares: a clock, and the one line that each data point prints. */
+/* Shared parts of the benchmarks: a clock, and the one line that each data point prints. */
 #ifndef BENCH_H
 #define BENCH_H
 

@@ -262,7 +262,7 @@ int main(int argc, char **argv)
 		bench_die("calloc");
 	/* A group of its own: what goes wrong takes nobody else along. */
 	setpgid(0, 0);
-	/* What is made once, and kept, is there before it is counted. */
+	/* Descriptors that are made once, and kept, exist before the count. */
 	short_life(5);
 	descriptors = entries("/proc/self/fd");
 	processes = entries("/proc");

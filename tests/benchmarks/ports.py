@@ -138,9 +138,9 @@ def cage(words: list[str], directory: str = "cage", grates: list[str] = [], **mo
     return Side(command, {"HOME": os.environ.get("HOME", "/")}, path)
 
 
-# What is run: scripts for shells
+# The scripts for shells.
 
-# Appended to, not written anew: some filesystems then wait for the disk.
+# They append, and do not truncate: some filesystems then wait for the disk.
 KINDS = {
     "builtins": ["x=$((x + 1))", "case $x in *7*) y=seven ;; *) y=$x ;; esac", "[ \"$x\" -gt 10 ] && y=${y#s}", "printf '%s %d\\n' line $x",
                  "set -- a b $x; shift", "read -r a b <words", "f $x $y", "echo \"$y\" >>out"],

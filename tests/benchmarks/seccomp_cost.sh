@@ -1,8 +1,10 @@
 #!/bin/sh
-# What the seccomp grate costs with 300 rules: umask allowed without conditions, and decided by its argument, under policies that deny
-# and that allow by default; alone and behind the forward grate for comparison. Usage: tests/benchmarks/seccomp_cost.sh [ROUNDS].
-# Each round runs all of them once, in turn. Prints minimum and median in ns a call, and how far the median is from what it should be
-# compared with: a call alone, or a hop. Names of `.grate` files have no room for options.
+# Measures the cost of the seccomp grate with 300 rules: umask allowed without conditions, and
+# decided by its argument, under policies that deny and that allow by default; alone and behind the
+# forward grate for comparison. Usage: tests/benchmarks/seccomp_cost.sh [ROUNDS]. Each round runs
+# all of them once, in turn. Prints minimum and median in ns a call, and how far the median is from
+# what it should be compared with: a call alone, or a hop. Names of `.grate` files have no room for
+# options.
 set -eu
 
 top=$(cd "$(dirname "$0")/../.." && pwd)

@@ -25,7 +25,7 @@ from bench.overlay.measure import Suite  # noqa: E402
 from bench.overlay.workloads import CASES, Git, LargeEdit, ReadPath  # noqa: E402
 
 CHILDREN = REPOSITORY / "tests/benchmarks/overlay"
-# What a lind-boot with overlays is asked for; it runs the command in the directory itself.
+# A stand-in for lind-boot with overlays: it runs the command in the directory itself.
 FAKE_BOOT = """#!/bin/sh
 [ "$2" != --help ] || { echo overlay; exit 0; }
 while [ "$1" != -- ]; do
@@ -68,7 +68,7 @@ class Place(unittest.TestCase):
 
 class Runs(Place):
     def counts(self, kind: str) -> dict[str, dict]:
-        """What each workload has counted, natively."""
+        """The counts of each workload, natively."""
         found = {}
         for workload in [ReadPath(self.options, "warm"), *(LargeEdit(self.options, case) for case in CASES), Git(self.options)]:
             lower = self.place / f"{kind}-{workload.name}"

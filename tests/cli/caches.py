@@ -1,4 +1,4 @@
-"""What is kept of compiled code: listing, removing, a limit, compiling ahead, and what a terminal is told meanwhile."""
+"""The cache of compiled code: listing, removing, a limit, compiling ahead, and the progress on a terminal meanwhile."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def cleans(world: World) -> None:
     if any(cache.iterdir()):
         raise Failed(f"{sorted(cache.iterdir())}")
     ends(world.run(str(BOOT), "cache", "clean", "--all", "--older", "3", HOME=where), 125, "cannot be used with")
-    # What is gone is made again.
+    # A file that was removed is made again.
     ends(world.boot("seven.wasm", HOME=where), 7)
 
 
@@ -120,12 +120,12 @@ def stays_within_its_limit(world: World) -> None:
 
 
 def one_processor() -> None:
-    """What takes more than a second is not to depend on how many there are."""
+    """Runs on one processor, so that the time to compile does not depend on how many there are."""
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
 
 
 def at_a_terminal(world: World, where: str, *words: str) -> str:
-    """What a run says on a terminal that is its standard error."""
+    """The output of a run on a terminal that is its standard error."""
     ours, theirs = pty.openpty()
     command = [str(BOOT), *words]
     with subprocess.Popen(command, env={**world.environment, "HOME": where}, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=theirs,
@@ -184,7 +184,8 @@ def notes_of_what_others_own(world: World) -> None:
     # On a filesystem where nothing is noted there is none for root either.
     if found[12345, 0o644] != found[None, 0o644]:
         raise Failed(f"{found}")
-    # What the user's guests might write is noted by a lease only, and there is none to be had.
+    # A file that the user's guests might write is noted only with a lease, and no lease can be had
+    # here.
     if found[12345, 0o666]:
         raise Failed(f"{found}")
 

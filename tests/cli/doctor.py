@@ -18,12 +18,13 @@ UNSHARE = 272
 SECCOMP = 317
 NAMESPACES = 0x10020000  # CLONE_NEWUSER and CLONE_NEWNS
 EPERM, ENOSYS = 1, 38
-# What holds everywhere.
+# The walls that hold on every kernel.
 BY_KERNEL = {"read", "write", "port", "socket", "abstract", "signal", "exec"}
 
 
 def refusing(numbers: list[int], error: int, bits: int = 0) -> Callable[[], None]:
-    """What makes the process that calls it, and what it starts, find these calls refused; with `bits`, where the first argument has one of them."""
+    """A function that makes the calling process, and all that it starts, find these calls refused;
+    with `bits`, where the first argument has one of them."""
     def install() -> None:
         code = [(0x20, 0, 0, 0)]  # the number
         for number in numbers:
@@ -42,7 +43,7 @@ def refusing(numbers: list[int], error: int, bits: int = 0) -> Callable[[], None
 
 def diagnosis(world: World, *before: str, user: int | None = None, home: str | None = "", preexec: Callable[[], None] | None = None,
               words: tuple[str, ...] = ("--json",), **more: object) -> subprocess.CompletedProcess[str]:
-    """What the doctor says, started by `before`, as a user, with the calls that `preexec` leaves."""
+    """The doctor's output, started by `before`, as a user, with the calls that `preexec` leaves."""
     environment = dict(world.environment)
     if home == "":
         folder = world.folder / f"doctor-{user}"
@@ -139,7 +140,7 @@ def without_landlock(world: World) -> None:
     for user in {None, ordinary()}:
         said = found(diagnosis(world, user=user, preexec=refusing(LANDLOCK, ENOSYS)), False)
         same("kernel", refused(said, "kernel"), BY_KERNEL | {"protected"})
-        # What is left: a directory that is open, and sockets without a file.
+        # The gaps that remain: a directory that is open, and sockets without a file.
         same("all", allowed(said, "all walls"), {"read-at", "write-at", "abstract"})
         advice(said, "CONFIG_SECURITY_LANDLOCK")
 

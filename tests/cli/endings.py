@@ -59,7 +59,7 @@ def is_ended_by(runner: subprocess.Popen[bytes], number: signal.Signals, way: li
 
 
 def ends_while_it_compiles(world: World) -> None:
-    """At once, whoever compiles and whatever stands before the program; all processes with it, and no file is left half-written."""
+    """A run ends at once, whichever process compiles and whichever grates it has; all processes end with it, and no file is left half-written."""
     slow = world.folder / "slow" / "bin"
     slow.mkdir(parents=True)
     (slow / "slow.wasm").write_bytes(many_functions(15000))
@@ -107,7 +107,7 @@ def a_session_that_is_being_started_ends(world: World) -> None:
 
 
 def compiling_is_not_the_commands_time(world: World) -> None:
-    """What takes longer to compile than --timeout has still all of it, in the first run; and without a terminal there is a line about it."""
+    """A program that takes longer to compile than --timeout still has all of that time in the first run; and without a terminal a line reports it."""
     where, folder = home(world, "timeout-home"), world.folder / "timeout"
     (folder / "bin").mkdir(parents=True)
     # On one processor it takes seconds.
@@ -128,7 +128,7 @@ def compiling_is_not_the_commands_time(world: World) -> None:
 
 
 def a_session_says_what_it_waits_for(world: World) -> None:
-    """Whoever starts one, and whoever runs a program in it that has to be compiled."""
+    """A message names what a session waits for: when it is started, and when a program in it has to be compiled."""
     folder, runtime, where = world.folder / "timeout", world.folder / "runtime-2", home(world, "session-home-2")
     runtime.mkdir(mode=0o700)
     known = {"HOME": where, "XDG_RUNTIME_DIR": str(runtime)}

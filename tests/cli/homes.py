@@ -1,5 +1,5 @@
-"""Where there is no home directory, or no room in it: what is kept is kept elsewhere or not at all, and programs run. And where the starter's limits
-leave no room for a program."""
+"""Tests without a home directory, or without space in it: files are kept elsewhere or not at all,
+and programs run. And where the starter's limits leave no room for a program."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ int main(int argc, char **argv)
 
 
 def another_key_while_it_runs(world: World) -> None:
-    """What is compiled from then on is signed by the new key, which the runner learns."""
+    """Code that is compiled from then on is signed by the new key, which the runner learns."""
     (world.folder / "runs.c").write_text(RUNS)
     world.run("scripts/lind_compile", "-o", str(world.root / "runs.cwasm"), str(world.folder / "runs.c"))
     (world.root / "late.wasm").write_bytes((world.root / "seven.wasm").read_bytes() + b"\0\5\4late")
@@ -75,7 +75,7 @@ def replaced(key: Path, contents: bytes) -> None:
 
 
 def what_needs_a_key(world: World) -> None:
-    """What is compiled with a key that is not kept would run nowhere."""
+    """Code that is compiled with a key that is not kept would run nowhere."""
     nowhere = str(world.folder / "nowhere")
     compile_it = '"$BOOT" compile "$ROOT/seven.wasm" -o "$ROOT/../out.cwasm"'
     ends(world.in_private(DATABASE + "unset HOME; " + compile_it, LISTED=nowhere), 125, "cannot use the signing key (", "neither XDG_DATA_HOME nor HOME")

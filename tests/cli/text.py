@@ -1,4 +1,4 @@
-"""What guests and users name, where lind-boot and grates print it: nothing of it is an order to a terminal, or begins a line."""
+"""Names from guests and users, where lind-boot and grates print them: none contains a control sequence for a terminal, or begins a line."""
 
 from __future__ import annotations
 

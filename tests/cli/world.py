@@ -1,4 +1,4 @@
-"""What tests of the command line share: a root with one program, a home, and how a run must end."""
+"""Shared parts of the tests of the command line: a root with one program, a home, and how a run must end."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from pathlib import Path
 TOP = Path(__file__).resolve().parents[2]
 BOOT = TOP / "target" / "release" / "lind-boot"
 SECONDS = 180
-# Mounts of its own for the command that follows. What is mounted there is gone with it.
+# Mounts of its own for the command that follows. Its mounts end with it.
 PRIVATE = ["unshare", "--mount", "--propagation", "private", "bash", "-ec"]
 PROGRAM = "int main(void) { return 7; }\n"
 
 
 class Failed(Exception):
-    """What is wrong."""
+    """The reason of a failure."""
 
 
 class Skipped(Exception):

@@ -31,7 +31,7 @@ def circle(of: dict[str, set[str]]) -> list[str]:
 
 
 def of_others(folder: Path) -> Iterator[str]:
-    """What a header declares and the file of its name does not define."""
+    """The names that a header declares and the file of its name does not define."""
     for header in sorted(folder.glob("*.h")):
         source = header.with_suffix(".c")
         text = re.sub(r"/\*.*?\*/", "", header.read_text(), flags=re.DOTALL)

@@ -6,7 +6,7 @@
 
 The rules (CONTRIBUTING.md, "Language"):
 - A sentence has a noun as its subject: none begins with Who, What, Whoever, Whatever, Whose, "That of", "Those of", "One that".
-- Some phrases have a plain word: "is no X" (is not an X), "anew" (again), "stands" (is) and so on; PHRASES has all.
+- Some phrases have a plain word; PHRASES lists them.
 - A line of a comment has at most 100 columns.
 """
 
@@ -132,7 +132,7 @@ def folder(name: str) -> str:
 
 
 def faults(name: str) -> Iterator[tuple[str, int, str]]:
-    """What breaks a rule in a file: the rule, the line and the sentence."""
+    """The faults of a file: the rule, the line and the sentence."""
     path = TOP / name
     lines = prose(path)
     source = path.read_text(errors="replace").split("\n")

@@ -136,7 +136,7 @@ int main(int argc, char **argv)
 		if (!of_child(number))
 			return 1;
 	} else if (!strcmp(way, "group")) {
-		/* What is typed is for both. The child's end tells that it had it too. */
+		/* A typed signal is for both. The child's end tells that it had it too. */
 		int status;
 		pid_t pid = fork();
 

@@ -50,13 +50,13 @@ class Stuck:
         return self.runner.stdout.readline() == "ready\n"
 
     def ask(self) -> None:
-        """What a supervisor does: what is stopped hears of it, too."""
+        """Sends the signals of a supervisor, which a stopped process hears, too."""
         self.all = family(self.runner.pid)
         self.runner.send_signal(signal.SIGTERM)
         self.runner.send_signal(signal.SIGCONT)
 
     def wrong(self, end: float) -> str:
-        """What is wrong with its end, which has to come by then."""
+        """The fault of its end, if any; it has to have ended by then."""
         try:
             status = self.runner.wait(max(0, end - time.monotonic()))
         except subprocess.TimeoutExpired:

@@ -166,7 +166,7 @@ def compiles_for_minutes(lind_boot: Path, root: Path) -> str:
 
 
 def nobody_waits_for_the_compiler(lind_boot: Path, root: Path) -> str:
-    """What cages that were killed had begun to compile is not compiled any further, while the runner goes on."""
+    """Modules that killed cages had begun to compile are not compiled any further, while the runner goes on."""
     (root / "slow.wasm").write_bytes(slow_module(400, 2000))
     (root / "slow.wasm").chmod(0o755)
     running = subprocess.Popen([lind_boot, "--root", root, "compiles.wasm", "and", "wait"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
@@ -244,7 +244,7 @@ def shows_writes(file: Path) -> bool:
 
 
 def more_compilers_than_runners(lind_boot: Path, root: Path) -> str:
-    """What is compiled ends with a runner that is killed."""
+    """Compilations end with a runner that is killed."""
     (root / "slow.wasm").write_bytes(slow_module(400, 2000))
     (root / "slow.wasm").chmod(0o755)
     running = subprocess.Popen([lind_boot, "--root", root, "compiles.wasm", "1"], stdin=subprocess.DEVNULL)
@@ -299,7 +299,7 @@ def runs(process: int) -> bool:
 
 
 def until(found: Callable[[], object]) -> object:
-    """What `found` finds, soon or late."""
+    """The result of `found`, as soon as it has one."""
     end = time.monotonic() + SECONDS / 4
     while not (what := found()) and time.monotonic() < end:
         time.sleep(0.01)
@@ -354,7 +354,7 @@ def without_stderr(lind_boot: Path, root: Path, *argv: str) -> subprocess.Comple
 
 
 def complaints_that_nobody_takes(lind_boot: Path, root: Path) -> str:
-    """What the runner has to say cannot be said: the guest goes on as if it had been."""
+    """The runner's messages cannot be written: the guest goes on as if they had been."""
     for kind in ("full device", "closed pipe", "full pipe", "full pipe that does not wait"):
         for argv, wanted in ((("fork_pinned.wasm",), 0), (("throw_uncaught.wasm",), 128 + 6),
                              (("--verbose", "--perf", "--", "fork_pinned.wasm"), 0), (("--perf=json", "throw_uncaught.wasm"), 128 + 6)):
@@ -520,7 +520,7 @@ def tables_are_memory(lind_boot: Path, root: Path) -> str:
 
 
 def commands_that_nobody_reads(lind_boot: Path, root: Path) -> str:
-    """What is printed on request: a device that takes it not is an error, a reader that leaves is none, and one that is late gets all."""
+    """Output on request: a device that does not take it is an error, a reader that leaves is not, and a late reader gets all."""
     for command in (("syscalls",), ("inspect", str(root / "numbers.wasm")), ("compile", str(root / "numbers.wasm"), "-o", str(root / "again.cwasm"))):
         for kind, wanted in (("full device", 125), ("closed pipe", 0)):
             sink, ends = taking_nothing(kind)

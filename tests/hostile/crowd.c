@@ -1,8 +1,9 @@
 /*
- * crowd threads CAGES THREADS: cages that each start threads until they may not.
- * crowd mappings CAGES: cages that each split a mapping until they may not, and one that gives a few back and takes them again.
- * crowd compile PROGRAM: threads until there may be no more, then a child runs a program; 9 if there is no process to compile it.
- * Meanwhile a cage that wants little goes on: it forks and starts threads. "still here" is the last word.
+ * crowd threads CAGES THREADS: cages that each start threads until they may not. crowd mappings
+ * CAGES: cages that each split a mapping until they may not, and one that gives a few back and
+ * takes them again. crowd compile PROGRAM: threads until the limit, then a child runs a program; 9
+ * if no process can be had to compile it. Meanwhile a cage that wants little goes on: it forks and
+ * starts threads. "still here" is the last word.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -93,7 +94,8 @@ static pid_t cage_of_mappings(int squeezes)
 	return child;
 }
 
-/* What wants little: how often it was refused does not matter, as long as it is told so. */
+/* A cage that wants little: the number of refusals does not matter, as long as it gets the
+ * errors. */
 static void modest(int from)
 {
 	time_t end;

@@ -130,7 +130,7 @@ static int watches(int n)
 	close(fd);
 	watch = inotify_add_watch(watcher, name, IN_ALL_EVENTS);
 	unlink(name);
-	/* What is not read piles up. */
+	/* Unread events pile up. */
 	return n < 20000 ? watch : -1;
 }
 

@@ -1,6 +1,7 @@
 /*
- * strain SECONDS MODULE: cages that fork, run programs, start threads, map, open and have modules compiled, all at once and until there is
- * no more. What is refused is refused; "still here" is the last word.
+ * strain SECONDS MODULE: cages that fork, run programs, start threads, map, open and have modules
+ * compiled, all at once and until there is no more. A refusal is fine; "still here" is the last
+ * word.
  */
 #include <errno.h>
 #include <fcntl.h>

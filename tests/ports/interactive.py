@@ -67,7 +67,8 @@ class Terminal:
 # Before a pattern: typed again until it comes, since nobody says when.
 AGAIN = "again: "
 
-# What is typed, and what comes. Each waits for what is sure to come before the next is typed.
+# The typed text and the expected output. Each waits for what is sure to come before the next is
+# typed.
 STEPS: list[tuple[str, str, str]] = [
     ("a prompt", "", r"\] ready> "),
     ("a command", "echo se''en\n", r"seen\r\n.*\[0\] ready> "),
@@ -104,7 +105,7 @@ STEPS: list[tuple[str, str, str]] = [
 ]
 
 def play(command: list[str]) -> list[str]:
-    """What went wrong."""
+    """The steps that went wrong."""
     terminal = Terminal(command)
     wrong = []
     for what, typed, pattern in STEPS:

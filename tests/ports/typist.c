@@ -1,4 +1,5 @@
-/* What is run in front of a terminal: says who it is, then repeats lines in capitals until the end of the file. */
+/* A program to run in the foreground of a terminal: it says who it is, then repeats lines in
+ * capitals until the end of the file. */
 #include <ctype.h>
 #include <signal.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
-"""What a page has its reader type: the commands, in their order, with what the page shows of their output.
+"""The commands that a page has its reader type, in their order, with the output that the page shows.
 
-Typed is what stands in an indented block, or in a fenced one without a language or with `sh`. A block in which lines begin
-with `$ ` has commands there, and below each what it prints; in any other each line is a command. Comments in front of a
-block, which readers do not see, say otherwise:
+A command is a line of an indented block, or of a fenced one without a language or with `sh`. A
+block in which lines begin with `$ ` has commands there, and below each what it prints; in any other
+each line is a command. Comments in front of a block, which readers do not see, say otherwise:
 
     <!-- not run: REASON -->     the block is not typed
     <!-- needs: WORD... -->      the block is typed only where all of these are there: a program of the image, `network`,
@@ -24,7 +24,7 @@ from pathlib import Path
 
 MARK = re.compile(r"<!-- (not run|needs|given|file): (.*?) ?-->", re.DOTALL)
 NAMED = re.compile(r"`([\w.-]+\.\w+)`:\s*$")
-# What is different each time: process numbers, times, sizes, hashes.
+# The parts of an output that differ each time: process numbers, times, sizes, hashes.
 VARIES = r"\(\d+\)|\b[0-9a-f]{16,}\b|\d+\.\d+|\d{5,}|\d+ m?s\b"
 ITEM = re.compile(r"\s*([-*]|\d+\.)\s")
 

@@ -1,4 +1,4 @@
-"""What is said of denials: on standard error, by --denials and by --result."""
+"""Tests the reports of denials: on standard error, by --denials and by --result."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def the_result_has_signals_and_peaks(world: World) -> None:
 
 
 def hints(world: World, *words: str, options: tuple[str, ...] = ("-v", ".")) -> list[dict]:
-    """What the probe is denied, with these words."""
+    """The hints for the denials of the probe with these words."""
     file = world.runtime / "denials"
     done = world.run(*options, "--denials", str(file), str(world.folder / "tool" / "probe"), *words)
     told = [json.loads(line) for line in file.read_text().splitlines()]
@@ -105,7 +105,7 @@ def hints_can_be_followed(world: World) -> None:
 
 
 def a_hint_is_of_one_word_or_none(world: World) -> None:
-    """The text of a guest is no code where a hint is pasted; what a rule cannot say has no hint."""
+    """The text of a guest does not run as code where a hint is pasted; a denial that no rule can allow has no hint."""
     names = ["@a $(touch RAN):1", "@tcp *:1-65535", "@line\nfeed", "@\x1b[2J", "@\u202e", "@", "@;touch RAN", "@`touch RAN`"]
     told = hints(world, *(f"u:{name}" for name in names))
     script = world.runtime / "pasted"

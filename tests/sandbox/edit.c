@@ -25,7 +25,7 @@ static int nameless(const char *path)
 	return fchmod(fd, 04755) || linkat(AT_FDCWD, name, AT_FDCWD, path, AT_SYMLINK_FOLLOW);
 }
 
-/* What a word of one letter, a colon, a path and perhaps `=` and something else says. */
+/* Does one edit: a word of one letter, a colon, a path and perhaps `=` and something else. */
 static int edit(const char *word)
 {
 	char path[4096], *other;

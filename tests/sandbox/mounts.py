@@ -1,4 +1,4 @@
-"""What mounts mean, whoever makes them: the host, whose answers are Linux's, or lind-boot's kernel."""
+"""Tests what mounts mean, whoever makes them: the host, whose answers are Linux's, or lind-boot's kernel."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from world import BOOT, SECONDS, TOP, Failed, Skipped, World, compiled, holds, same
 
-# Of what the program prints, what is known beforehand; the rest is as Linux has it.
+# The lines of the program's output that are known beforehand; the rest is as on Linux.
 EXPECTED = [
     "/a/sub/.. and /a: the same",
     "in /a/sub/deep",

@@ -15,7 +15,7 @@ from world import World, compiled, same
 
 @functools.cache
 def on_linux(program: str, *words: str) -> list[str]:
-    """What a program of this folder prints on the host."""
+    """The output of a program of this folder on the host."""
     folder = Path(tempfile.mkdtemp(prefix="lind-sandbox-native-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     source = Path(__file__).with_name(f"{program}.c")

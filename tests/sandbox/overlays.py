@@ -53,7 +53,7 @@ def fill(world: World) -> Path:
 
 
 def tree(top: Path) -> dict[str, object]:
-    """What is in a directory: modes, and contents or where links lead."""
+    """The contents of a directory: modes, and contents or where links lead."""
     found: dict[str, object] = {}
     for path in sorted(top.rglob("*")):
         name = str(path.relative_to(top))
@@ -102,7 +102,7 @@ def an_edit_is_looked_at_and_applied(world: World) -> None:
 
 
 def patched(world: World, top: Path, patch: str) -> dict[str, object] | None:
-    """What git makes of a patch, if there is one: git, that is."""
+    """The directory after git has applied a patch; none without git."""
     if not shutil.which("git"):
         return None
     copy = world.folder / "patched"
@@ -151,7 +151,7 @@ def what_has_changed_below_is_not_overwritten(world: World) -> None:
 
 
 def what_came_below_meanwhile_is_not_overwritten(world: World) -> None:
-    """What a command put in the place of a file, or where there was none, has no note of how that was."""
+    """A file that a command put in the place of another, or where there was none, has no note of the state before."""
     top = fill(world)
     edited(world, "w:made.txt=ours\n", "w:other=ours\n", "v:other=gone.txt", "w:more=ours\n", "m:dir", "w:file=ours\n")
     (top / "made.txt").write_text("theirs\n")
@@ -202,7 +202,7 @@ def part_of_a_new_directory_is_refused(world: World) -> None:
 
 
 def names_of_apply_are_not_known_before(world: World) -> None:
-    """What another apply left, and what a command calls so, is neither overwritten nor lost."""
+    """A file that another apply left, or that a command gave such a name, is neither overwritten nor lost."""
     top = fill(world)
     (top / ".lind-apply-1-0").write_text("left\n")
     edited(world, *(f"w:.lind-apply-{cage}-{number}=ours {cage} {number}\n" for cage in range(1, 9) for number in range(1, 4)), "w:zz=last\n",
@@ -400,7 +400,7 @@ def what_a_run_has_made_runs(world: World) -> None:
             done = world.run(*options, *more, name, "r:kept")
             same(f"{more} {name}", (done.returncode, done.stdout.splitlines()[1:]), (7, ["read kept: ok"]))
         done = world.run(*options, *more, "./s.sh")
-        # The script's own name is no word that the probe knows.
+        # The script's own name, as a word, is unknown to the probe.
         same(f"{more} script", (done.returncode, done.stdout.splitlines()[1:]), (2, ["read kept: ok"]))
         same(f"{more} gone", world.run(*options, *more, "./old.wasm").returncode, 127)
         same(f"{more} not executable", world.run(*options, *more, "./n.sh").returncode, 126)
@@ -626,7 +626,7 @@ def what_is_shown_commands_no_terminal(world: World) -> None:
 
 
 def a_state_from_elsewhere_commands_no_terminal(world: World) -> None:
-    """What stands in it where names that we make would be."""
+    """Rows in the state that have the names which lind-boot would make."""
     fill(world)
     edited(world, "w:made.txt=x")
     file = world.home / ".local" / "state" / "lind" / "overlay" / "test.db"

@@ -1,4 +1,4 @@
-"""What other tools would execute later: it can be neither changed nor made, and git works all the same."""
+"""Files that other tools would execute later: they can be neither changed nor made, and git works all the same."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ EXECUTED = [".tool-versions", ".dir-locals-2.el", "lefthook-local.yml", "lefthoo
             ".a-tool-of-tomorrow", "sub/.a-tool-of-tomorrow/hooks/run", ".github/hooks/x.json", "LEFTHOOK.YML", ".Cla\u200cude", "\u200d.claude",
             "lefthoo\u212a.yml", "pnpm-work\u017fpace.yaml"]
 
-# What a day of an agent makes.
+# The files that a day of an agent makes.
 MADE = [".gitignore", ".editorconfig", ".github/workflows/ci.yml", ".venv/bin/python", ".venv/.gitignore", ".pytest_cache/v/cache", ".mypy_cache/3/a.json",
         ".cache/x", ".tox/py3", ".coverage", ".coverage.host.1", ".next/cache/a", ".main.c.swp", ".#main.c", ".main.c.tmp123", "sedXyz123", "sub/.gitkeep",
         ".deps/a.Po", "node_modules/.bin/tool", "a.config", "sub/file.envrc", "\u65e5\u672c.txt", ".env.example"]
@@ -72,7 +72,7 @@ def ways_to(world: World, names: list[str]) -> None:
 
 
 def names_with_a_dot(world: World) -> None:
-    """Whatever tools look for: what is not known to be harmless can be neither made nor changed, in whatever letters."""
+    """Files that tools look for: one that is not known to be harmless can be neither made nor changed, in whatever letters."""
     ways_to(world, [*EXECUTED, *MADE])
     for mounts in ((), ("--mounts=kernel",), ("--dry-run",)):
         found = ends(world.probe(*(f"w:{name}" for name in EXECUTED), options=(*mounts, "-v", ".")))
@@ -244,7 +244,7 @@ def no_denial_where_nothing_was_refused(world: World) -> None:
 
 
 def a_path_that_is_no_text(world: World) -> None:
-    """What is protected in it is given by its bytes."""
+    """The protected paths in it are given by their bytes."""
     project = world.folder / os.fsdecode(b"b\xff\xfe")
     world.project.rename(project)
     world.project = project

@@ -260,7 +260,8 @@ def what_is_typed_and_shown(world: World) -> None:
 
 
 def a_terminal_ends_with_its_command(world: World) -> None:
-    """What a command leaves behind neither reads what is typed afterwards, nor writes, nor changes settings; `run` leaves nothing behind."""
+    """A process that a command leaves behind neither reads what is typed afterwards, nor writes,
+    nor changes settings; `run` leaves nothing behind."""
     start(world)
     for leads in [(), ("x",)]:
         child, master = at_terminal(world, "session", "exec", "one", "/tool/command", "steal", *leads)
@@ -272,7 +273,7 @@ def a_terminal_ends_with_its_command(world: World) -> None:
         same("what it got", (world.project / "stolen").read_text(), "settings I/O error\nwrite I/O error\nread 0\ntty 0\n")
         (world.project / "stolen").unlink()
         same("settings", termios.tcgetattr(master)[:4], before[:4])
-        # What was typed is shown by the terminal itself, and is all there is.
+        # The terminal itself echoes the typed text, and nothing else is shown.
         same("nothing more is shown", read_until(master, b"secret").replace("secret", "").strip(), "")
         os.close(master)
     child, master = at_terminal(world, "run", "-v", ".", "-v", f"{world.folder}/tool:/tool:ro", "/tool/command", "steal", "x")
@@ -365,7 +366,7 @@ def not_for_others(world: World) -> None:
 
 
 def asked_by(user: int, path: Path) -> bytes:
-    """What a session answers another user's list."""
+    """The answer of a session to another user's list."""
     program = "import socket,sys\ns=socket.socket(socket.AF_UNIX)\ns.connect(sys.argv[1])\nm=b'{\"lind\":1,\"do\":\"list\"}'\n" \
               "try:\n s.sendall(len(m).to_bytes(4,'little')+m)\n sys.stdout.buffer.write(s.recv(100))\nexcept OSError: pass\n"
     done = subprocess.run(["python3", "-c", program, str(path)], user=user, group=user, cwd="/", capture_output=True, timeout=SECONDS, check=True)

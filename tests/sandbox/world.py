@@ -1,4 +1,4 @@
-"""What tests of sandboxes share: a project with what must not be reached beside it, programs to run, and the run of the tests."""
+"""Shared parts of the tests of sandboxes: a project with files beside it that must not be reached, programs to run, and the run of the tests."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NOBODY = 65534
 
 
 class Failed(Exception):
-    """What is wrong."""
+    """The reason of a failure."""
 
 
 class Skipped(Exception):

@@ -4,7 +4,7 @@
  *
  *     matrix DIRECTORY [devices|few]
  *
- * With `few`, of every kind of thing some, for what stands between the program and its files.
+ * With `few`, some files of every kind, for grates between the program and its files.
  *
  * DIRECTORY is empty. Without root there is one caller, and all files are its own.
  */
@@ -214,7 +214,7 @@ static int mknod_here(const char *p) { return mknod(p, S_IFIFO | 0666, 0); }
 static int mknod_device(const char *p) { (void)p; return mknod("new", S_IFCHR | 0666, makedev(1, 3)); }
 static int chdir_(const char *p)
 {
-	/* Who calls it may not be allowed back. */
+	/* The caller may not be allowed back. */
 	went = chdir(p) == 0;
 	return went ? 0 : -1;
 }
@@ -338,7 +338,7 @@ static void make(int kind, uid_t uid, mode_t mode)
 	file("spare", root ? OWNER : self, 0666);
 }
 
-/* Whatever is there goes, and is told of. */
+/* Removes and prints all files that are there. */
 static void clean(const char *dir, int depth, int tell)
 {
 	static const char *const names[] = { "it", "target", "spare", "new", "made", "inner" };
@@ -377,7 +377,7 @@ static void one(int kind, uid_t uid, mode_t mode, mode_t above, const struct cal
 		die("fchdir");
 	went = 0;
 	printf("%s %s %d %o %o %s: %s", calls[call].name, kinds[kind], (int)(uid == self ? 0 : uid), mode, above, c->name, e ? error_name(e) : "ok");
-	/* What is left says whether the call did what it said. */
+	/* The remaining files show whether the call did what it returned. */
 	if (chmod("../work", 0700))
 		die("chmod");
 	clean(".", 0, 1);

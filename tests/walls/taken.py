@@ -37,7 +37,7 @@ libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_
 
 
 class Registers(ctypes.Structure):
-    """Those of a stopped thread."""
+    """The registers of a stopped thread."""
 
     _fields_ = [(name, ctypes.c_ulonglong) for name in NAMES]
 
@@ -68,7 +68,7 @@ class Taken:
             raise OSError(ctypes.get_errno(), f"ptrace {request}")
 
     def call(self, name: str, *arguments: int | bytes) -> int:
-        """What the host answers: a result, or an error as a negative number. Bytes are passed by their address."""
+        """The host's result of a call, or an error as a negative number. Bytes are passed by their address."""
         at, values = getattr(self, "room", 0), []
         for argument in arguments:
             if isinstance(argument, bytes):
@@ -118,7 +118,7 @@ class Taken:
         self.must("sendmsg", to, struct.pack("<qqqqqqq", 0, 0, at, 1, at + 1024, len(rights), 0), 0)
 
     def receive(self, fro: int) -> tuple[bytes, list[int]]:
-        """What comes next, with at most one file."""
+        """The next message, with at most one file."""
         at = self.lay(bytes(4096), b"")
         got = self.must("recvmsg", fro, struct.pack("<qqqqqqq", 0, 0, at, 1, at + 1024, 24, 0), 0)
         self.memory.seek(at + 4096)
@@ -137,7 +137,7 @@ class Taken:
 
 
 def threads(pid: int) -> list[int]:
-    """Those of a process."""
+    """The threads of a process."""
     return sorted(map(int, os.listdir(f"/proc/{pid}/task")))
 
 

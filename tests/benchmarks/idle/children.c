@@ -10,7 +10,7 @@
 
 extern char **environ;
 
-/* What a child waits on, and where it says that it does. */
+/* The descriptors on which a child waits, and on which it reports that it does. */
 enum { WAIT = 3, SAY = 4 };
 
 static int idle(void)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What an idle cage costs in memory: the host's difference between none and N children that wait in read(2).
+"""Measures the memory of an idle cage: the host's difference between none and N children that wait in read(2).
 
     tests/benchmarks/idle/memory.py [--cages N] [--runner FILE]
 

@@ -1,6 +1,7 @@
 /*
- * What is measured of an overlay, as a program in C. It works in its working directory and prints one line of JSON: seconds of each phase,
- * and what it has seen, which must be the same wherever it runs. child.py is the same in Python.
+ * The program in C that is timed on an overlay. It works in its working directory and prints one
+ * line of JSON: seconds of each phase, and what it has seen, which must be the same wherever it
+ * runs. child.py is the same in Python.
  *
  *	child list
  *	child files NUMBER		makes so many

@@ -1,4 +1,4 @@
-/* What the workloads of child.c share. child.py is the same in Python, phase for phase. */
+/* Shared parts of the workloads of child.c. child.py is the same in Python, phase for phase. */
 #ifndef CHILD_H
 #define CHILD_H
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What child.c does, in Python: what most programs that look at a project are written in. Standard library only: it also runs in a cage.
+"""The phases of child.c in Python, the language of most programs that look at a project. Standard library only: it also runs in a cage.
 
 child.c says how it is called.
 """
@@ -15,7 +15,7 @@ import time
 
 
 class Child:
-    """What has been seen, and how long each phase took."""
+    """The digest of all that was read, and the time of each phase."""
 
     def __init__(self):
         self.digest = hashlib.sha256()

@@ -1,4 +1,4 @@
-/* What somebody does with a repository: clone, look, search, change, compare, check. */
+/* The work of somebody with a repository: clone, look, search, change, compare, check. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>

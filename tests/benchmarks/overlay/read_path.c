@@ -8,7 +8,7 @@
 #include <unistd.h>
 #include "child.h"
 
-/* What a buffered reader asks for at a time, whatever its caller wants. */
+/* The bytes that a buffered reader asks for at a time, whatever its caller wants. */
 #define BUFFER 8192
 
 static void scan(const struct paths *files, size_t keep)

@@ -1,4 +1,4 @@
-/* What the runner's `startup` entry starts in a cage. */
+/* The program that the runner's `startup` entry starts in a cage. */
 #include <stdio.h>
 
 int main(void)

@@ -107,7 +107,7 @@ lind-cc stdin.o -o stdin.wasm
 [ "$(lind_run --root "$PWD" stdin.wasm)" = "11 8 3 11 11 11" ]
 lind-cc -O2 -x c - -o stdin.wasm <probe.c
 [ "$(lind_run --root "$PWD" stdin.wasm)" = "11 8 3 11 11 11" ]
-# What stands in quotes is looked for here, and what is wrong is told of standard input.
+# A quoted include is looked for here, and errors name standard input.
 echo 'int value = 5;' >value.h
 echo '#include "value.h"' | lind-cc -x c -c -
 [ -s ./-.o ]
@@ -115,7 +115,7 @@ echo '#include "value.h"' | lind-cc -x c -c -
 grep -q '^<stdin>:1:' messages
 [ "$(ls *.ll 2>/dev/null)" = "" ]
 
-# C++ needs its library, which is built by itself.
+# C++ needs its library, which has a build of its own.
 if echo 'int main() { throw 1; }' | lind-c++ -x c++ - -o throws.wasm 2>/dev/null; then
 	for flags in -O0 "-O2 -g" "-O2 -flto"; do
 		lind-c++ $flags probe.cpp throws.cpp -o cpp.wasm

@@ -66,7 +66,7 @@ lind_compile --fork=always src/hi.c
 [ "$(lind_run --root "$PWD/home/lindfs" hi)" = hi ]
 ! lind_compile --fork=perhaps src/hi.c
 
-# A file of the host runs where it stands, with what stands around it.
+# A file of the host runs at its place, and sees the files around it.
 cat >host.c <<'END'
 #include <stdio.h>
 #include <stdlib.h>

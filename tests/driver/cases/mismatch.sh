@@ -1,4 +1,5 @@
-# Functions that one file declares otherwise than another defines them: as they behave on x86-64, by itself, and on request not.
+# Tests functions that one file declares otherwise than another defines them: by default they behave
+# as on x86-64, and not on request.
 top=$(dirname "$(dirname "$(dirname "$CASES")")")
 [ -x "$top/target/release/lind-boot" ] || { echo "lind-boot is not built"; exit 77; }
 cat >a.c <<'END'

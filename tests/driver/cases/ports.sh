@@ -50,7 +50,7 @@ lind_run --root root good || status=$?
 
 ports/build.sh --root root good >log
 grep -q 'base: unchanged' log && grep -q 'good: unchanged, installed' log
-# Another recipe builds anew what it makes, and what needs that.
+# A changed recipe builds its port again, and the ports that need it.
 echo '# changed' >>ports/base/recipe
 ports/build.sh --root root good >log
 grep -q 'base: built' log && grep -q 'good: built' log

@@ -10,7 +10,7 @@ make -j2 static
 
 cp example minigzip "$CAGE"
 run() { lind_run --root "$CAGE" "$@"; }
-# What `make test` does with them.
+# The commands of `make test`.
 echo hello world | run /minigzip | run /minigzip -d | grep '^hello world$'
 run /example foo.gz | tee example.log
 grep 'gzread(): hello, hello!' example.log

@@ -1,4 +1,4 @@
-# What needs no other process.
+# Commands that need no other process.
 x=$((3 * 4 + (1 << 5))); echo $x
 for i in a b c; do [ $i = b ] && continue; printf '%s,' $i; done; echo
 f() { local y=$1; shift; echo "$y $# $*"; return 3; }

@@ -1,4 +1,5 @@
-//! What Rust's standard library asks of a system, tried in a cage and on Linux alike: tests/rust/run compares what is printed.
+//! Tries what Rust's standard library asks of a system, in a cage and on Linux alike:
+//! tests/rust/run compares the output.
 
 use std::collections::HashMap;
 use std::io::{Read, Write};
