@@ -1,5 +1,6 @@
 /*
- * What `lind-boot doctor` runs in a sandbox: tries what each word says, and prints the word and the error number.
+ * The probe that `lind-boot doctor` runs in a sandbox: tries the operation that each word names,
+ * and prints the word and the error number.
  */
 #include <arpa/inet.h>
 #include <errno.h>

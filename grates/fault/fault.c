@@ -27,7 +27,7 @@ static uint64_t mix(uint64_t x)
 	return x ^ x >> 31;
 }
 
-/* What chance says for the n-th call that a rule sees. */
+/* The random number for the n-th call that a rule sees. */
 static uint64_t draw(const struct rule *r, const struct client *c, uint64_t n)
 {
 	uint64_t x = mix(seed ^ mix((uint64_t)(r - rules) + 1));

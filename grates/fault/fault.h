@@ -20,10 +20,10 @@ struct rule {
 	const char *path;		/* a pattern, or NULL */
 	const char *program;
 	enum kind kind;
-	bool each;			/* counts for each client by itself */
+	bool each;			/* counts separately for each client */
 	uint64_t skip, every, times;
 	double chance;
-	/* What it does. */
+	/* The effect of the rule. */
 	int error;
 	uint64_t short_to;		/* bytes; 0 if it does not shorten */
 	unsigned short_percent;

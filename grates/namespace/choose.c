@@ -1,4 +1,5 @@
-/* Which calls are looked at, and by which handler. What no grate inside handles, and moves no descriptor, stays untouched. */
+/* Which calls are looked at, and by which handler. A call that no grate inside handles, and that
+ * moves no descriptor, stays untouched. */
 #include <stdio.h>
 #include <stdlib.h>
 #include "choose.h"
@@ -261,12 +262,12 @@ lind_handle_fn *choose(uint32_t nr)
 	return handle || !row || row->ret != LIND_FD ? handle : on_made;
 }
 
-/* What on_fd does, without entering it. Clients begin one after the other. */
+/* Lets the kernel do the work of on_fd without entering it. Clients begin one after the other. */
 void fds_route(struct client *client, uint64_t cage)
 {
 	static struct lind_fd_routes routes = { .count = LIND_FDS, .mask = INSIDE };
 
-	/* Started before what is inside: that is no client of those. */
+	/* This client was started before the grates inside, and so is not their client. */
 	if (!lind_view(0))
 		return;
 	if (!routes.set) {
@@ -277,6 +278,6 @@ void fds_route(struct client *client, uint64_t cage)
 				lind_route_number(&routes, nr);
 	}
 	routes.words = (uintptr_t)client->fds;
-	/* What does not go without us goes by us. */
+	/* Calls that the kernel cannot route itself come to on_fd. */
 	(void)lind_route_fds(cage, &routes);
 }

@@ -1,4 +1,4 @@
-/* What is kept for each client. */
+/* The state of each client. */
 #include <stdlib.h>
 #include "calls.h"
 #include "choose.h"

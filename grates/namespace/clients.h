@@ -1,4 +1,4 @@
-/* What is kept for each client. */
+/* The state of each client. */
 #ifndef NAMESPACE_CLIENTS_H
 #define NAMESPACE_CLIENTS_H
 

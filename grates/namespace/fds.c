@@ -270,7 +270,8 @@ int64_t on_dup2(const struct lind_call *c)
 	return fd;
 }
 
-/* Who shares the file has the flag, too, whatever its number there, and whichever file is at the client's by now. */
+/* All clients that share the file have the flag, too, whatever its number there, and whichever
+ * file is at the caller's number by now. */
 static int64_t flags_set(int64_t r)
 {
 	if (r >= 0)

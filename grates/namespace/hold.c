@@ -104,7 +104,8 @@ int hold(struct client *client, struct lind_arg fd, struct lind_arg *held, bool 
 			return 0;
 		}
 		release((struct lind_arg){ (uint64_t)own, lind_self() });
-		/* What waits for a connection or a message may wait for ever. Nobody has been told the number. */
+		/* A call that waits for a connection or a message may wait for ever. No thread has been given
+		 * the number yet. */
 		if (!(was & (HELD | INSIDE)) && making && !moving && fd_word(client, number) == was)
 			return -EBADF;
 		wait_a_moment(i);

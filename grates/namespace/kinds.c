@@ -1,6 +1,8 @@
 /*
- * What a descriptor is: the kind of its file, and how that is open. One that is what the options say is inside from when it comes about or
- * gets the flag, and stays so: who keeps something of it inside has to see its end. What it is, is asked of the grates before this one.
+ * The kind of a descriptor: the kind of its file, and the flags with which that is open. A
+ * descriptor that matches the options is inside from the moment that it is made or gets the flag,
+ * and stays inside: a grate that keeps state for it has to see its end. The grates before this one
+ * are asked for the kind.
  */
 #include <fcntl.h>
 #include <stdio.h>

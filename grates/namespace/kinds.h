@@ -1,4 +1,4 @@
-/* What a descriptor is, and whether that puts it inside. */
+/* The kind of a descriptor, and whether that puts it inside. */
 #ifndef NAMESPACE_KINDS_H
 #define NAMESPACE_KINDS_H
 
@@ -8,7 +8,7 @@ struct stat;
 const char *add_fd_kinds(const char *value);
 const char *add_fd_flags(const char *value);
 bool identify(struct lind_arg fd, struct stat *st);
-/* What it is for whoever gets it in a message, too; not 0. */
+/* The kind that it also has for a receiver of a message; not 0. */
 uint32_t fd_lasting_kind(struct lind_arg fd, const struct stat *st);
 bool fd_matches(uint64_t cage, uint32_t fd);
 void mark_what_matches(struct client *client, uint32_t end);
@@ -17,7 +17,8 @@ bool fd_made_outside(struct client *client, uint32_t fd);
 /* By what it is, where that decides and nobody has looked yet: a clamp in a clamp does not see descriptors come about. */
 bool fd_look(struct client *client, uint32_t fd);
 
-/* What nobody here knows, a descriptor of no cage, of none of our clients, or beyond the table, is not let past. */
+/* Whether a descriptor is inside. An unknown one (of no cage, of none of our clients, or beyond
+ * the table) counts as inside. */
 static inline bool fd_inside(struct lind_arg fd)
 {
 	struct client *client = fd.cage ? lind_client(fd.cage) : NULL;

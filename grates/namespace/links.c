@@ -1,4 +1,4 @@
-/* What links say. */
+/* Reads links. */
 #include "links.h"
 
 int64_t read_link(uint64_t cage, const char *path, char target[PATH_MAX], bool inside)

@@ -1,10 +1,12 @@
 /*
- * Messages, and descriptors in them. What was sent while it was inside is inside where it arrives: it is known again by what sent.c keeps. A
- * message with a descriptor from inside enters, whatever its socket, and where one was ever sent so does who receives: the grates inside may know
- * more of it than the kernel does.
+ * Messages, and descriptors in them. A descriptor that was sent while it was inside is inside where
+ * it arrives: sent.c recognises it. A message with a descriptor from inside enters, whatever its
+ * socket. Once one was sent, receiving calls enter too: the grates inside may know more of the
+ * descriptor than the kernel does.
  *
- * What is sent is numbers of whose socket it is. Where its threads may change these a message past the grates inside is sent with copies of ours. Who is
- * inside does not know those; a message that enters is sent while nobody may let go of a number, and without waiting.
+ * The numbers in a message are those of the socket's cage. If its threads may change them, a
+ * message past the grates inside is sent with our copies. The grates inside do not know the copies;
+ * so a message that enters is sent while no thread may let go of a number, and without waiting.
  */
 #include <lind/transfer.h>
 #include <stdlib.h>
@@ -20,7 +22,7 @@
 
 #define TURNED (-0x10000)	/* no errno: what was outside a moment ago is inside */
 
-/* What is done with each descriptor of a message. */
+/* The state while the descriptors of a message are handled. */
 struct passing {
 	struct client *client;
 	uint64_t cage;
@@ -122,7 +124,7 @@ static int64_t send_copies(const struct lind_call *c, struct lind_message *m, st
 	return r;
 }
 
-/* What a stream has not taken of a message whose descriptors are sent. */
+/* Sends the rest of a message when a stream has taken only the beginning, with the descriptors. */
 static int64_t send_rest(const struct lind_call *c, struct lind_message *m, int64_t sent)
 {
 	int64_t r;
@@ -229,14 +231,15 @@ static int64_t where_to_receive(const struct lind_call *c, struct client *client
 		waits.args[0] = *held;
 	if (*inside || !control || !lind_handled_inside(0, SYS_recvmsg))
 		return 0;
-	/* Whatever a message holds was sent before it is there. */
+	/* The descriptors of a message were sent before the message is there. */
 	if (!anything_sent() && (r = lind_message_there(&waits, c->args[2].value)) < 0)
 		return r;
 	*inside = anything_sent();
 	return 0;
 }
 
-/* What arrives gets numbers of the client's, whoever's the socket's is. */
+/* Descriptors that arrive get numbers of the client, whichever cage the socket's number belongs
+ * to. */
 int64_t on_receive(const struct lind_call *c)
 {
 	struct client *client = lind_client(c->target);

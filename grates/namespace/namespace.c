@@ -9,7 +9,7 @@
 #include "where.h"
 
 LIND_COMPOSES(1);
-/* What the grates inside handle; which of it enters is for the options to say. */
+/* The calls that the grates inside handle; the options say which of them enter. */
 LIND_DECLARE("alters", any);
 /* By these, descriptors, directories and threads come, go and travel: looked at in any case. */
 LIND_DECLARE("alters", open);

@@ -125,7 +125,7 @@ int64_t on_path(const struct lind_call *call)
 	return r;
 }
 
-/* Who goes out is not told to the grates inside: to them there may be no such place. */
+/* The grates inside do not see a client go out: the directory may not exist for them. */
 int64_t on_chdir(const struct lind_call *c)
 {
 	struct client *client = lind_client(c->target);

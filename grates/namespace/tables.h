@@ -1,10 +1,11 @@
 /*
  * The namespace grate: which calls of the program enter the grates between its `%{` and `%}`.
  *
- * A descriptor is inside if a call that entered made it, or if it is a copy of one that is. A path is inside if it leads to
- * a prefix or below. What a client has is kept in words of its own that a call reads without a lock.
+ * A descriptor is inside if a call that entered made it, or if it is a copy of one that is. A path
+ * is inside if it leads to a prefix or below. The descriptors of a client are kept in words that a
+ * call reads without a lock.
  *
- * This is what all its files stand on: it knows none of them.
+ * All files of the grate use this header, which uses none of them.
  */
 #ifndef NAMESPACE_TABLES_H
 #define NAMESPACE_TABLES_H
@@ -22,8 +23,10 @@ enum { INSIDE = 1, HELD = 2, LETTING = 4, WORD_STEP = 8, WORD_COUNT = 0x7ffffff8
 
 struct client {
 	_Atomic uint64_t cage;		/* 0 between two of them */
-	/* A word for each of LIND_FDS descriptors: INSIDE or HELD, LETTING, and the stamp of its last change. The kernel looks here before it enters on_fd,
-	 * and enters it if there is LIND_FD_ASK, which stands where threads change what is outside, and where what it is decides and is not known. */
+	/* A word for each of LIND_FDS descriptors: INSIDE or HELD, LETTING, and the stamp of its last
+	 * change. The kernel looks here before it enters on_fd, and enters it for LIND_FD_ASK. A word
+	 * has LIND_FD_ASK while threads change descriptors outside, and where the kind decides and is
+	 * not known. */
 	_Atomic uint32_t *fds;
 	_Atomic uint32_t fds_end;	/* above all that was ever inside */
 	_Atomic uint32_t fds_seen;	/* above all that was ever made, where what they are decides */
@@ -41,7 +44,7 @@ struct client {
 	struct client *next_free, *next;	/* among those without a cage; among all */
 };
 
-/* What of the options decides at all. */
+/* The kinds of options that were given. */
 extern bool by_path, by_net, by_fd;
 /* Part of by_fd: kinds or flags of descriptors; and flags that may change. */
 extern bool by_property, flags_change;

@@ -71,7 +71,8 @@ bool above_a_prefix(const char *path)
 	return leads_to_a_prefix(path) && !below_a_prefix(path);
 }
 
-/* The length of a link's target, 0 for what is no link, or why the name leads nowhere. */
+/* The length of a link's target, 0 for a file that is not a link, or the error of a name that
+ * leads nowhere. */
 static int64_t is_link(const struct walk *walk, const char *path, char target[PATH_MAX])
 {
 	bool below = below_a_prefix(path);
@@ -111,7 +112,8 @@ static void up(char *path)
 		*slash = 0;
 }
 
-/* `..` of what is no directory is an error, whatever the text makes of it. */
+/* `..` of a file that is not a directory is an error, even if the text of the path could be
+ * shortened. */
 static int is_directory(const struct walk *walk, char *path)
 {
 	size_t length = strlen(path);
@@ -155,7 +157,7 @@ static int step(struct walk *walk, const char *name, size_t length, bool last, b
 		walk->w->inside = open_file_inside(path);
 		return 0;
 	}
-	/* What is not there may be about to be made, if it is the last. */
+	/* A missing last name may be about to be made. */
 	if ((r = (int)is_link(walk, path, target)) <= 0)
 		return last ? 0 : r;
 	if (open_file_inside(path)) {

@@ -1,7 +1,9 @@
 /*
- * The words of descriptors: how they change while threads do. A word says INSIDE, or HELD if the file at the number is outside for certain. Who is about to let
- * go of a number sets LETTING and takes HELD away; who gets a number outside says HELD only if nobody has let go of it since before his call, or if
- * nobody is left who may have put a file that is inside there.
+ * The words of descriptors: how they change while threads do. A word says INSIDE, or HELD if the
+ * file at the number is outside for certain. A thread that is about to let go of a number sets
+ * LETTING and clears HELD. A thread that gets a number outside sets HELD only if nobody has let go
+ * of the number since before its call, or if no thread is left that may have put a file from inside
+ * there.
  */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -45,7 +47,8 @@ static void outside(struct client *client, uint64_t number, uint32_t since, bool
 	}
 	for (int tries = 0;; tries++) {
 		was = fd_word(client, fd);
-		/* Who lets go of it is soon done. The next one who does is not waited for: there may always be one. */
+		/* A thread that lets go of it is soon done. The next such thread is not waited for: one may
+		 * always follow. */
 		if (was & LETTING) {
 			for (int i = 0; fd_word(client, fd) == was && i < PATIENT_WITH_LETTING; i++)
 				wait_a_moment(i);
@@ -126,9 +129,11 @@ void fds_not_copied(void)
 }
 
 /*
- * Of a client with threads: between the kernel's copy of the descriptors and ours of the words a number may have got another file. What is
- * certain is a word that did not change from before the fork, and says INSIDE or HELD, or neither while nobody makes or moves anything. What is
- * open in the child and not certain is inside: what is in there does without it, and the way round is closed.
+ * Of a client with threads: between the kernel's copy of the descriptors and ours of the words a
+ * number may have got another file. A word is certain if it has not changed since before the fork,
+ * and has INSIDE or HELD, or has neither while nobody makes or moves a descriptor. An uncertain
+ * descriptor that is open in the child counts as inside: the grates inside can do without it, and
+ * it cannot bypass them.
  */
 static void copy_while_it_changes(struct client *to, uint64_t cage, const struct client *from)
 {

@@ -10,7 +10,8 @@
 #include <string.h>
 #include "net.h"
 
-/* What marks an address of the runner's own loopback for the kernel (src/kernel/fd/loopback.rs), in sin_zero and sin6_flowinfo. */
+/* The mark that tells the kernel that an address is on the runner's own loopback
+ * (src/kernel/fd/loopback.rs), in sin_zero and sin6_flowinfo. */
 static const uint8_t mark[8] = { 0xf1, 'o', 'w', 'n', 0, 'l', 'o', 0x1f };
 
 static bool is_zero(const uint8_t *ip, size_t n)

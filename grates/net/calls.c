@@ -71,7 +71,7 @@ static int64_t on_socket(const struct lind_call *call)
 	return r;
 }
 
-/* What a handler of an address does once the file is certain. */
+/* The second part of a handler of an address, once the file is certain. */
 typedef int64_t judge_fn(struct client *c, const struct lind_call *call, struct lind_arg pinned, const struct socket_kind *kind, struct address *a);
 
 static int64_t on_pinned(const struct lind_call *call, struct address *a, judge_fn *act)
@@ -230,7 +230,8 @@ static bool fits(struct client *c, const struct lind_call *call, int fd, const s
 	return judge(c, call, ACCEPT, kind.proto, &peer) == 0;
 }
 
-/* It comes to us first. One that is not allowed is closed and the next one waited for: the client never had it. */
+/* A connection comes to us first. If it is not allowed, it is closed and the next one waited
+ * for: the client never had it. */
 static int64_t accept_one(struct client *c, const struct lind_call *call, struct lind_arg pinned, const struct socket_kind *kind, struct address *a)
 {
 	uint32_t flags = call->nr == SYS_accept4 ? lind_arg32(call, 3) : 0, room = 0;
@@ -288,7 +289,7 @@ static int64_t send_to(struct client *c, const struct lind_call *call, struct li
 
 	if (a->family == AF_UNIX)
 		return unix_send(c, call, pinned, NULL, a);
-	/* What cannot be read is not a question; the kernel says what is wrong. */
+	/* A message that cannot be read is not a query; the kernel returns the error. */
 	length = length < sizeof bytes ? length : sizeof bytes;
 	if (opens || kind->proto != UDP || a->port != DNS_PORT || lind_read(call->args[1], bytes, (size_t)length) < 0)
 		length = 0;

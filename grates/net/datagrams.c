@@ -1,6 +1,7 @@
 /*
- * Datagrams that come: a socket gets what anybody sends to it, also what lay there before it was connected. Who sent it has to be one
- * that the client may send to, whose answer it is, or one whom a rule for accept names; what comes from others is thrown away.
+ * Datagrams that come: a socket gets datagrams of any sender, also those that arrived before it was
+ * connected. The sender has to be an address that the client may send to (then the datagram is an
+ * answer), or one that a rule for accept names. Other datagrams are thrown away.
  */
 #include <errno.h>
 #include <string.h>

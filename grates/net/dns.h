@@ -1,4 +1,4 @@
-/* What DNS messages say. No more than the bytes of a message: it is tested natively. */
+/* Parses DNS messages. It needs only the bytes of a message, and is tested natively. */
 #ifndef NET_DNS_H
 #define NET_DNS_H
 

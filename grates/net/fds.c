@@ -1,4 +1,4 @@
-/* What a descriptor is, and whether a socket that comes from elsewhere may be had. */
+/* The kind of a descriptor, and whether the client may have a socket that comes from elsewhere. */
 #include <errno.h>
 #include <fcntl.h>
 #include <lind/fds.h>
@@ -135,7 +135,8 @@ bool socket_fits(uint64_t target, struct lind_arg fd, char *why, size_t size)
 	return !own.port || (allowed(BIND, kind.proto, &own) && (!listens || allowed(LISTEN, kind.proto, &own)));
 }
 
-/* By the name that its peer is bound to. One that is relative, as those bound through this grate are, says not which file it is. */
+/* Decides by the name that its peer is bound to. A relative name, as of sockets bound through
+ * this grate, does not say which file it is. */
 static bool unix_fits(struct lind_arg fd, char *why, size_t size)
 {
 	struct address peer;

@@ -98,7 +98,7 @@ static void put_host(char *to, size_t size, const struct address *a)
 	}
 }
 
-/* What means something in a rule or in a text in quotes is any one character. */
+/* A character with a meaning in a rule or in a quoted text is written as `?`. */
 static void put_path(char *to, size_t size, const struct address *a)
 {
 	char text[sizeof a->path + 8];
@@ -137,7 +137,7 @@ void learn_use(enum verb verb, unsigned proto, const struct address *a)
 		snprintf(rule, sizeof rule, "%s %s", direction, host);
 	else
 		snprintf(rule, sizeof rule, "%s%s %s %s", direction, kind, name ? name : host, port);
-	/* Who may be asked for names follows from there being some. */
+	/* Rules for resolvers follow from the names in other rules. */
 	if (!(name_count && verb & (CONNECT | SEND) && is_resolver(a)))
 		add(rule);
 	pthread_mutex_unlock(&lock);

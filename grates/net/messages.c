@@ -233,7 +233,7 @@ static bool unwanted(struct client *c, const struct lind_call *call, const struc
 		!datagram_fits(c, call, &from);
 }
 
-/* Receives what may come. Whoever sends without end does not keep the client in here for ever. */
+/* Receives what may come. A sender without end does not keep the client in here for ever. */
 static int64_t receive_wanted(struct client *c, const struct lind_call *call, struct lind_message *m, uint64_t flags)
 {
 	struct msghdr fresh = m->own;
@@ -252,7 +252,8 @@ static int64_t receive_wanted(struct client *c, const struct lind_call *call, st
 	return flags & MSG_DONTWAIT ? -EAGAIN : -EINTR;
 }
 
-/* Receives into `m`: looks at what came, before the client has it. `fd` is the client's number of the file that the call is about. */
+/* Receives into `m`: looks at the message before the client gets it. `fd` is the client's number
+ * of the file that the call is about. */
 static int64_t receive(struct client *c, const struct lind_call *call, int fd, struct lind_message *m, uint64_t flags)
 {
 	uint64_t before = 0;
@@ -260,7 +261,7 @@ static int64_t receive(struct client *c, const struct lind_call *call, int fd, s
 	struct address from;
 	int64_t r;
 
-	/* Who sent it, whether the client asks or not. */
+	/* Ask for the sender's address, whether the client does or not. */
 	m->own.msg_name = m->name;
 	m->own.msg_namelen = sizeof m->name;
 	stream = has_names && stream_begin(c, fd, &before);
@@ -287,7 +288,8 @@ static int64_t receive(struct client *c, const struct lind_call *call, int fd, s
 /* A call that reads; `fd` is as for `receive`. */
 typedef int64_t read_fn(struct client *c, const struct lind_call *call, int fd);
 
-/* What is looked at has to be what is then read from: where threads or a parent may change the number it is a descriptor of ours. */
+/* The call has to read from the file that was looked at: where threads or a parent may change
+ * the number, it uses a descriptor of ours. */
 static int64_t on_one_file(const struct lind_call *call, read_fn *act)
 {
 	struct client *c = lind_client(call->target);
@@ -445,7 +447,7 @@ static int64_t on_change(const struct lind_call *call)
 	return r;
 }
 
-/* What comes by this way does not say who sent it. */
+/* Data that comes this way does not name its sender. */
 static int64_t splice_data(struct client *c, const struct lind_call *call, int fd)
 {
 	if (is_datagrams(call))

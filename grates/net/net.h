@@ -1,6 +1,6 @@
 /*
- * The net grate, between its files. Every address is copied once, made into one form (address.c), judged (rules.c), and the copy is
- * passed on. What is not allowed is denied.
+ * The net grate, between its files. Every address is copied once, made into one form (address.c),
+ * judged (rules.c), and the copy is passed on. A call that is not allowed is denied.
  */
 #ifndef NET_H
 #define NET_H
@@ -94,8 +94,8 @@ extern int deny_errno;
 extern bool default_allow;
 /* Whether programs have a loopback of their own: what no rule is about stays among them. */
 extern bool own_loopback;
-/* What the rules say about one address of a call: 0, after a wait if there is a rate, or a negative errno, and why is said. A redirection
- * changes the address. */
+/* Applies the rules to one address of a call: 0, after a wait if there is a rate, or a negative
+ * errno, after a line with the reason. A redirection changes the address. */
 int64_t judge(struct client *c, const struct lind_call *call, enum verb verb, unsigned proto, struct address *a);
 /* Only whether it is allowed. */
 bool allowed(enum verb verb, unsigned proto, const struct address *a);
@@ -128,7 +128,7 @@ const char *resolver_add(const char *text);
 void resolvers_find(void);
 void hosts_find(void);
 bool is_resolver(const struct address *a);
-/* Whatever the port is. */
+/* The same for any port. */
 bool is_resolvers_host(const struct address *a);
 /* The answer of a resolver. */
 void names_learn(const uint8_t *message, size_t length);
@@ -139,8 +139,9 @@ struct socket_kind {
 	int domain, type;
 	unsigned proto;			/* 0: none that rules know */
 };
-/* A descriptor of our own for the client's file: whatever its threads do with the number meanwhile, this stays the same file. What acts on
- * it is {pinned, self}. A negative errno if there is none. */
+/* A descriptor of our own for the client's file: whatever its threads do with the number
+ * meanwhile, this stays the same file. Calls use it as {pinned, self}. A negative errno if there
+ * is none. */
 int pin(const struct lind_call *call, struct lind_arg *pinned);
 void unpin(struct lind_arg pinned);
 /* Until there is something to read or accept, which is what the client would wait for. 0 or a negative errno. */
@@ -148,12 +149,13 @@ int64_t wait_readable(const struct lind_call *call, struct lind_arg pinned);
 /* Gives the client a descriptor of ours, which is closed here: its number, or a negative errno. */
 int64_t hand_over(const struct lind_call *call, int fd, bool cloexec);
 bool socket_kind(uint64_t target, struct lind_arg fd, struct socket_kind *kind);
-/* What a message that names an address gets where a unix stream carries it, whatever the address says: EISCONN, or EOPNOTSUPP. 0 of other sockets. */
+/* The error for a message with an address on a unix stream, whatever the address: EISCONN, or
+ * EOPNOTSUPP. 0 for other sockets. */
 int64_t stream_takes_no_name(const struct lind_call *call);
 bool socket_name(uint64_t target, struct lind_arg fd, bool peer, struct address *a);
 /* Whether a socket that came from elsewhere may be had: its peer and its name. */
 bool socket_fits(uint64_t target, struct lind_arg fd, char *why, size_t size);
-/* One that came in a message, and is ours. */
+/* The same for a socket that came in a message, and is ours. */
 bool received_fits(struct lind_arg fd, char *why, size_t size);
 void vet_own(void);
 

@@ -23,7 +23,8 @@ struct allowed {
 /* SO_REUSEADDR to SO_OOBINLINE, without SO_DONTROUTE; SO_PRIORITY to SO_SNDTIMEO; filters come off; times of packets; queues, pacing, zero copies. */
 static const uint8_t of_socket[] = { 2, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 18, 19, 20, 21, 27, 29, 34, 35, 37, 40, 42, 44, 45, 46, 47, 49, 60, 63, 64, 65,
 	66, 67, 69, 70, 72, 74 };
-/* TOS, TTL, what is told of packets that come, path MTU, errors; IP_MULTICAST_IF, TTL and LOOP; leaving a group; of which groups; ports. */
+/* TOS, TTL, data about received packets, path MTU, errors; IP_MULTICAST_IF, TTL and LOOP;
+ * leaving a group; of which groups; ports. */
 static const uint8_t of_ip[] = { 1, 2, 6, 7, 8, 10, 11, 12, 13, 14, 20, 21, 23, 24, 25, 26, 32, 33, 34, 36, 40, 45, 47, 49, 51 };
 /* The same of IPv6. */
 static const uint8_t of_ipv6[] = { 2, 8, 16, 17, 18, 19, 21, 23, 24, 25, 26, 28, 29, 31, 33, 45, 47, 49, 51, 53, 56, 58, 60, 61, 62, 66, 67, 70, 72, 73, 74, 77 };

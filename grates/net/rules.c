@@ -285,7 +285,7 @@ static struct rule *find(enum verb verb, unsigned proto, const struct address *a
 	return NULL;
 }
 
-/* Whoever answers in a resolver's place could say what it likes. */
+/* A program at a resolver's address could give any answer. */
 static bool poses_as_resolver(enum verb verb, const struct address *a)
 {
 	static const struct address any;
@@ -301,8 +301,8 @@ static bool poses_as_resolver(enum verb verb, const struct address *a)
 	return is_resolver(&own);
 }
 
-/* What the first datagram that a socket sends does, too: the kernel chooses its number. Resolvers of libc do it before. What comes there
- * is another question. */
+/* The first datagram that a socket sends does the same: the kernel chooses its port. Resolvers
+ * of libc bind before. Received datagrams are judged elsewhere. */
 static bool is_about_to_send(enum verb verb, unsigned proto, const struct address *a)
 {
 	static const struct address any;
@@ -417,7 +417,8 @@ bool only_asks(enum verb verb, unsigned proto, const struct address *a)
 	return verb == CONNECT && proto == UDP && a->port == 65535 && !allowed(verb, proto, a);
 }
 
-/* A port of this host's own, of the system's choice, at which nobody listens yet: that is asked about by itself. Programs look so whether there is IPv6. */
+/* A port of this host's own, of the system's choice, at which nobody listens yet: listening is
+ * judged separately. Programs test so whether IPv6 works. */
 static bool takes_any_port(enum verb verb, unsigned proto, const struct address *a)
 {
 	static const uint8_t six[16] = { [15] = 1 };
@@ -434,8 +435,9 @@ static bool refused(const struct rule *r, enum verb verb, unsigned proto, const 
 	return r ? !r->allows : !by_default(verb, proto, a);
 }
 
-/* What a rule would have to allow: by the name that a resolver gave the address for, as an address is another one tomorrow. A rule cannot
- * say a unix socket's name with blanks, control characters or others beside ASCII. */
+/* The subject that a rule would have to allow, by the name that a resolver gave the address for,
+ * as addresses change. A rule cannot express a unix socket's name with blanks, control
+ * characters or others beside ASCII. */
 static void subject_of(enum verb verb, const struct address *a, const char *text, char *to, size_t size)
 {
 	char host[DNS_NAME];

@@ -1,8 +1,9 @@
 /*
- * Resolvers' answers over TCP. Their messages follow each other in one stream, each behind its length, so to know where one begins every
- * byte has to be seen, in order. A stream is followed only if that is certain: the number was made by socket(2) and never copied, one
- * thread at a time reads from it, and only by calls that are seen here. Whatever makes that uncertain ends the following, and names
- * are then not learnt from it.
+ * Resolvers' answers over TCP. Their messages follow each other in one stream, each behind its
+ * length, so to know where one begins every byte has to be seen, in order. A stream is followed
+ * only if that is certain: the number was made by socket(2) and never copied, one thread at a time
+ * reads from it, and only by calls that are seen here. Any call that makes this uncertain ends the
+ * following, and names are then not learnt from it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -92,7 +93,8 @@ static bool is_fresh(const struct client *c, int fd)
 	return fd >= 0 && (size_t)fd < sizeof c->fresh * 8 && c->fresh[fd / 8] & 1 << fd % 8;
 }
 
-/* Before the connection is made: then nothing has been read from it. Whatever it was connected to before is over. */
+/* Before the connection is made: then nothing has been read from it. Any earlier connection of
+ * the socket is over. */
 void stream_connected(struct client *c, int fd, unsigned proto, const struct address *a)
 {
 	struct stream *s;

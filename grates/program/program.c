@@ -1,9 +1,11 @@
 /*
- * The program grate: a cage that runs one of the programs gets the grates between `%{` and `%}` before it, for the rest of its life, and so
- * does all that it starts. Calls of others go past them.
+ * The program grate: a cage that runs one of the programs gets the grates between `%{` and `%}`
+ * before it, for the rest of its life, and so does all that it starts. Calls of others go past
+ * them.
  *
- * A program is looked at when it is started: what was found is what runs. The cage is marked before that, so that there is no call of the
- * new program that the grates inside do not see; they meet it with its first.
+ * A program is looked at when it is started: the file that was found is the one that runs. The cage
+ * is marked before that, so that the grates inside see all calls of the new program, from its
+ * first.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +20,7 @@
 #include "which.h"
 
 LIND_COMPOSES(1);
-/* What a grate inside handles. */
+/* The calls that a grate inside handles. */
 LIND_DECLARE("alters", any);
 
 struct client {
@@ -79,7 +81,7 @@ static void exit_client(void *state, uint64_t cage, int status)
 	pthread_mutex_unlock(&lock);
 }
 
-/* What is known of a cage, without waiting; NULL if it is nothing. */
+/* The known state of a cage, without waiting; NULL if there is none. */
 static inline const struct client *known(uint64_t cage)
 {
 	void **leaf = __atomic_load_n(&lind_client_leaves_[(uint32_t)cage / LIND_CLIENT_LEAF], __ATOMIC_ACQUIRE);
@@ -92,7 +94,8 @@ static inline bool is_inside(const struct client *client)
 	return __atomic_load_n((const unsigned *)&client->reasons, __ATOMIC_ACQUIRE);
 }
 
-/* Who makes the call counts, too: a program may make calls that act on what was started before it. */
+/* The caller counts, too: a program may make calls that act on cages that were started before
+ * it. */
 static bool enters(const struct lind_call *c)
 {
 	const struct client *client = lind_client(c->target), *caller = c->caller != c->target ? known(c->caller) : NULL;
@@ -160,7 +163,7 @@ LIND_FILTER(on_call)
 {
 	const struct client *calls = known(client);
 
-	/* One that nobody knows may be just being born. */
+	/* An unknown cage may be about to be born. */
 	return !calls || is_inside(calls) ? LIND_ASK : LIND_PASS;
 }
 

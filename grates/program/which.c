@@ -1,6 +1,7 @@
 /*
- * Which files the programs are. One that is named by its path is the file that has the path when it is started, whatever name it is started
- * by, and the one that had it when the grate began, wherever that has been moved. One that is named by its hash is any file with these contents.
+ * Which files the programs are. A path names the file that is there when a program is started,
+ * whatever name it is started by, and the file that was there when the grate began, wherever that
+ * has been moved. A hash names any file with these contents.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +16,8 @@
 
 #define MOST 16
 #define PIECE (64u << 10)
-/* What was written in so many seconds before may be written again without a sign of it in the file's times. */
+/* A file that was written in the last so many seconds may be written again without a sign of it
+ * in the file's times. */
 #define SETTLED 2
 
 static struct by_path {
@@ -165,7 +167,7 @@ static void keep(const struct stat *st, bool has)
 	pthread_mutex_unlock(&lock);
 }
 
-/* What cannot be read could be one of them. */
+/* A file that cannot be read could be one of them. */
 static bool has_hash(const struct lind_place *place)
 {
 	uint8_t hash[BLAKE3_OUT_LEN];

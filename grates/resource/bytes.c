@@ -20,7 +20,7 @@ static int64_t plain(const struct lind_call *call, bool writes)
 		return lind_forward(call);
 	use_begin(&u, c, call);
 	use_add_fd(&u, writes, call->args[0]);
-	/* What fits a pipe at once is written at once. */
+	/* A write that fits a pipe is made as a whole. */
 	if (writes && call->args[2].value <= PIPE_BUF && !u.whole)
 		u.whole = u.count && u.of[u.count - 1] == WRITE_PIPE;
 	return use_limited_call(&u, 2, call->nr == SYS_recvfrom ? call->args[3].value : 0);

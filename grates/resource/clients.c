@@ -1,4 +1,4 @@
-/* What becomes of clients, and is theirs, from birth to end. */
+/* The life of clients, and of their counts, from birth to end. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

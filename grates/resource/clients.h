@@ -1,4 +1,4 @@
-/* What becomes of clients from birth to end. */
+/* The life of clients from birth to end. */
 #ifndef RESOURCE_CLIENTS_H
 #define RESOURCE_CLIENTS_H
 

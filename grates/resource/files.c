@@ -1,10 +1,12 @@
 /*
- * Open descriptors. A byte for each number says whether it counts. Numbers are made by many calls, which may wait and are not
- * locked; they go by few, which hold the client's lock: so a number that is open counts, whatever threads do at once. A number that
- * counts and is not open is found when the limit is hit, and then counts no more.
+ * Open descriptors. A byte for each number says whether it counts. Numbers are made by many calls,
+ * which may wait and are not locked; they go by few, which hold the client's lock: so a number that
+ * is open counts, whatever threads do at once. A number that counts and is not open is found when
+ * the limit is hit, and then counts no more.
  *
- * A descriptor in a message that nobody has received is open as well. The kernel knows how many a client has in flight; it is asked
- * before more are sent, and when the limit is hit. What a client leaves behind is in the count of who it comes from.
+ * A descriptor in a message that nobody has received is open as well. The kernel knows how many a
+ * client has in flight; it is asked before more are sent, and when the limit is hit. Descriptors
+ * that a client leaves in flight count for its parent.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -103,7 +105,7 @@ static void recount_in_flight(struct client *c, void *unused)
 	pthread_mutex_unlock(&c->lock);
 }
 
-/* What those have left in flight of whom no client comes: this cage has it. */
+/* Descriptors left in flight by clients without a parent among the clients: this cage has them. */
 static void recount_left(void)
 {
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -179,7 +181,7 @@ static void note_own(int fd)
 
 void files_begun(struct client *c)
 {
-	/* What we have started has of our descriptors what it inherited, and no others. */
+	/* A program that we have started has those of our descriptors that it inherited, and no others. */
 	bool ours = limited(FILES) && lind_call_plain(SYS_getppid, c->cage, 0, 0, 0, 0) == getpid();
 
 	own = 0;
@@ -315,7 +317,7 @@ static int64_t on_close(const struct lind_call *call)
 	if (!c)
 		return lind_forward(call);
 	r = forward_and_lock(c, call);
-	/* Whatever it says, the number is free, unless it was none. */
+	/* Whatever the result, the number is free, unless it was not open. */
 	if (r != -EBADF)
 		clear(c, lind_arg32(call, 0));
 	pthread_mutex_unlock(&c->lock);
@@ -344,7 +346,8 @@ struct control {
 	int32_t fds[];
 };
 
-/* Counts the descriptors of one message; those for which there is no room are closed, as the kernel does with what finds no number. */
+/* Counts the descriptors of one message; those beyond the limit are closed, as the kernel closes
+ * descriptors that find no number. */
 static bool keep_fds(struct client *c, struct control *m)
 {
 	uint64_t n = (m->length - sizeof *m) / sizeof *m->fds, kept = 0;

@@ -198,7 +198,7 @@ void note_peak(enum what what)
 {
 	uint64_t used = __atomic_load_n(&tree_used[what], __ATOMIC_RELAXED), most = __atomic_load_n(&tree_peak[what], __ATOMIC_RELAXED);
 
-	/* What is given back at this moment may have made it less than nothing. */
+	/* An amount that is given back at this moment may have made it less than nothing. */
 	while ((int64_t)used > (int64_t)most && !__atomic_compare_exchange_n(&tree_peak[what], &most, used, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
 		;
 }
@@ -253,7 +253,7 @@ const char *amount_text(enum what what, uint64_t n, char *text, size_t size)
 	return text;
 }
 
-/* Who is told to have come to a limit: copied, since it may end. */
+/* The client that has come to a limit: copied, since it may end. */
 struct culprit {
 	bool found;
 	uint64_t cage;

@@ -1,10 +1,12 @@
 /*
- * Files that are memory: those of memfd_create and of /dev/shm. They are in nobody's map, and stay as long as somebody has them: so they count by
- * themselves, by their size, beside what is mapped of them. What a call may make one grow by is reserved before it is made, on a copy of
- * its descriptor, which another thread cannot give to another file; and what came of it is seen from the file.
+ * Files that are memory: those of memfd_create and of /dev/shm. They are in nobody's map, and stay
+ * as long as somebody has them: so they count by their size, beside their mappings. The growth that
+ * a call may cause is reserved before the call, which is made on a copy of its descriptor that
+ * another thread cannot give to another file. The size of the file shows the result.
  *
- * Who may have one is who made or opened it, and the children since then. When all of those have ended, and it has no name, it is gone. One
- * that was in the hands of somebody who sent messages, or that grates may have handed on, counts until the end.
+ * The clients that made or opened such a file, and their children since then, may have it. When all
+ * of those have ended, and it has no name, it is gone. A file of a client that sent messages, or
+ * that grates may have handed on, counts until the end.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -70,7 +72,7 @@ static bool look(struct lind_arg fd, struct stat *st)
 	return lind_call(SYS_fstat, fd.cage, fd, lind_mine(st), none, none, none, none) >= 0 && is_memory(st);
 }
 
-/* What fallocate puts behind the end counts too. */
+/* Pages that fallocate puts behind the end count too. */
 static uint64_t pages_of(const struct stat *st)
 {
 	uint64_t blocks = (uint64_t)st->st_blocks * 512, size = ((uint64_t)st->st_size + PAGE - 1) & ~(PAGE - 1);
@@ -120,7 +122,7 @@ static bool has_a_name(DIR *names, uint64_t ino)
 	return false;
 }
 
-/* What nobody has any more counts no more. The lock is held. */
+/* Removes files that nobody has any more from the count. The lock is held. */
 static void sweep(void)
 {
 	struct memory_file **at = &files, *f;
@@ -167,7 +169,8 @@ void memory_files_handed_on(void)
 	pthread_mutex_unlock(&lock);
 }
 
-/* Whether it only opens for reading what is there already. What openat2 says lies where another thread may change it. */
+/* Whether it only opens for reading what is there already. The flags of openat2 are in memory
+ * that another thread may change. */
 static bool only_reads(const struct lind_call *call)
 {
 	uint32_t flags;
@@ -243,7 +246,7 @@ static void settle(struct memory_file *f, struct lind_arg own, uint64_t more)
 	/* Modulo 2^64: less is a sum with what is over. */
 	drop(TREE, NULL, MEMORY, more - (pages - f->size));
 	f->charged += pages - f->size;
-	/* What others had put there is not ours to give back. */
+	/* Bytes that others had put there are not ours to give back. */
 	if ((int64_t)f->charged < 0) {
 		drop(TREE, NULL, MEMORY, f->charged);
 		f->charged = 0;
@@ -273,7 +276,7 @@ static uint64_t end_of(const struct lind_call *call, struct lind_arg own, const 
 		at = at > (uint64_t)st->st_size ? at : (uint64_t)st->st_size;
 		break;
 	}
-	/* What is wrong with it the call will say. */
+	/* The call itself reports any mistake. */
 	return __builtin_add_overflow(at, length, &end) || end > INT64_MAX ? 0 : end;
 }
 
@@ -379,7 +382,7 @@ static int64_t on_transfer(const struct lind_call *call)
 	return grows(&some, at, some.args[length].value);
 }
 
-/* What is sent may be a descriptor of any of what the sender has. */
+/* A message may carry a descriptor of any file that the sender has. */
 static int64_t on_send(const struct lind_call *call)
 {
 	struct client *c = lind_client(call->target);
@@ -403,7 +406,7 @@ static int64_t on_unlink(const struct lind_call *call)
 	return r;
 }
 
-/* By a path there is no descriptor to hold on to: it may make one shorter. */
+/* A call by a path has no descriptor to hold on to: it may only make a file shorter. */
 static int decide(const struct lind_call *call, unsigned effect, const struct lind_place *place, void *c)
 {
 	(void)effect;

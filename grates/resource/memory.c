@@ -1,9 +1,11 @@
 /*
- * Memory: what is mapped, as getrusage(2) of a client says after each call that changes it. What a call may add is reserved before
- * it is made; calls of one address space are made one after the other, so that the difference is theirs.
+ * Memory: the mappings, as getrusage(2) of a client reports after each call that changes them. The
+ * amount that a call may add is reserved before it is made; calls of one address space are made one
+ * after the other, so that the difference is theirs.
  *
- * System V segments count from shmget to IPC_RMID, beside what is mapped of them. For semaphores and messages the kernel charges whoever made
- * them, and when that ends its parent: getrusage(2) has it with what is mapped.
+ * System V segments count from shmget to IPC_RMID, beside their mappings. For semaphores and
+ * messages the kernel charges whoever made them, and when that ends its parent: getrusage(2) has it
+ * with what is mapped.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -62,7 +64,8 @@ void space_drop(struct space *space)
 		free(space);
 }
 
-/* What is used, of which `reserved` bytes more are counted already. The lock is held. */
+/* Settles the count: the use now, of which `reserved` bytes more are counted already. The lock
+ * is held. */
 static void settle(struct client *c, uint64_t reserved)
 {
 	uint64_t counted = c->space->used + reserved;
@@ -179,7 +182,7 @@ static int64_t keep(const struct lind_call *call, uint64_t more, const char *by)
 	return r;
 }
 
-/* What a thing of the kernel's takes besides what it holds. */
+/* The memory of an object of the kernel, besides its contents. */
 #define KEPT 512ull
 
 static int64_t on_semget(const struct lind_call *call)

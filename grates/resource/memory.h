@@ -1,4 +1,4 @@
-/* What the programs have mapped. */
+/* The memory that the programs have mapped. */
 #ifndef RESOURCE_MEMORY_H
 #define RESOURCE_MEMORY_H
 

@@ -117,7 +117,7 @@ static int64_t time_left(struct lind_arg until)
 
 	if (!until.value)
 		return -1;
-	/* What is wrong with it the call will say. */
+	/* The call itself reports any mistake. */
 	if (lind_read(until, &at, sizeof at) || clock_gettime(CLOCK_REALTIME, &t))
 		return 0;
 	left = at.seconds - t.tv_sec;
@@ -159,7 +159,7 @@ int64_t on_mq_receive(const struct lind_call *call)
 	use_add(&u, false, OF_PIPE);
 	if (!u.count || !length)
 		return lind_forward(call);
-	/* Where the time is over the call says so by itself. */
+	/* When the time is over the call itself says so. */
 	if (!(flags_of(call, call->args[0]) & O_NONBLOCK) && (n = use_wait(&u, time_left(call->args[4]))) < 0)
 		return n;
 	if ((n = use_admit(&u, length, 0)) < 0)

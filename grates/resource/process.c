@@ -22,7 +22,8 @@ static int64_t thread(struct client *c, const struct lind_call *call)
 	return r;
 }
 
-/* What the child of a fork holds is what its parent holds. False if the tree's limit does not allow it. */
+/* Reserves the memory for the child of a fork, as much as its parent has. False if the tree's
+ * limit does not allow it. */
 static bool reserve_memory(struct client *c, uint64_t *bytes)
 {
 	uint64_t got;
@@ -51,7 +52,8 @@ static bool reserve_as_many(struct client *c, uint64_t *files)
 	return got == *files;
 }
 
-/* A child has what its parent has. What programs that were run since have closed by that counts until somebody looks. */
+/* A child gets the descriptors of its parent. Descriptors that an exec has closed since count
+ * until somebody looks. */
 static bool reserve_files(struct client *c, uint64_t *files)
 {
 	*files = 0;

@@ -7,7 +7,7 @@
 #include <unistd.h>
 #include "tables.h"
 
-/* Whoever signals all clients may hold it already. */
+/* The thread that signals all clients may hold it already. */
 static pthread_mutex_t lock;
 static struct client *all;
 
@@ -15,7 +15,7 @@ static pthread_mutex_t watching = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t wake;
 static void *(*watcher)(void *);
 static bool there, soon;
-/* The end of time if nothing wakes it by itself, or it is awake. */
+/* The end of time if no time is set, or it is awake. */
 static int64_t sleeps_until = INT64_MAX;
 
 __attribute__((constructor)) static void make_locks(void)

@@ -1,9 +1,11 @@
 /*
- * What all files of the resource grate stand on: the clients, whose numbers everybody reads and writes, which call has which handlers, and
- * the waking of the watcher. It knows none of the other files.
+ * The base of all files of the resource grate: the clients, whose numbers everybody reads and
+ * writes, which call has which handlers, and the waking of the watcher. It knows none of the other
+ * files.
  *
- * What a limit allows is reserved before a call and what the call did not use is given back, so that any number of clients together never use
- * more. A limit holds for all clients together (TREE) or for each cage (EACH).
+ * The use of a call is reserved from the limit before the call, and the unused part is given back,
+ * so that any number of clients together never use more. A limit holds for all clients together
+ * (TREE) or for each cage (EACH).
  */
 #ifndef RESOURCE_TABLES_H
 #define RESOURCE_TABLES_H
@@ -24,7 +26,7 @@ enum what {
 enum scope { TREE, EACH, SCOPES };
 enum action { FAIL, STOP, KILL };
 
-/* What kind of thing a descriptor is, in the order of the limits on bytes. */
+/* The kind of a descriptor, in the order of the limits on bytes. */
 enum class { NO_CLASS = 0, OF_FILE = 1, OF_NETWORK = 2, OF_PIPE = 3, ANY_CLASS = 4 };
 
 #define UNLIMITED UINT64_MAX
@@ -91,7 +93,7 @@ void client_remove(struct client *c);
 /* Whether somebody wants to know at the end what was used. */
 extern bool wants_report, learns;
 
-/* What the watcher's thread does. Without, there is none. */
+/* Sets the function of the watcher's thread. Without it no such thread runs. */
 void watch_with(void *(*thread)(void *));
 /* Has it look, and starts it if it is not there. */
 void watch_soon(void);
@@ -103,7 +105,7 @@ void watch_wait(int64_t until);
 /* The handlers of the grate. A later one of a call stands for the earlier one, and does what that does. */
 void handlers_add(const struct lind_handler *list, size_t n);
 const struct lind_handler *handlers_all(size_t *count);
-/* What handled a call before the last handler of it was added: lind_forward if nothing did. */
+/* The handler of a call before the last one was added: lind_forward if there was none. */
 lind_handle_fn *handler_before(uint32_t nr);
 #define MOST_HANDLERS 256
 const char *call_name(uint32_t nr);

@@ -1,6 +1,6 @@
 /*
- * What a call reads and writes, and the limits that is about: reserved before the call and given back after it, and its turn where there
- * is a rate. use.h says what of this calls need.
+ * The bytes that a call reads and writes, and their limits: reserved before the call and given back
+ * after it, with a wait if there is a rate. use.h has the functions for calls.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -89,7 +89,7 @@ int64_t use_wait(const struct use *u, int64_t timeout)
 	epoll.value = (uint64_t)own;
 	r = lind_call(SYS_epoll_ctl, u->call->target, epoll, (struct lind_arg){ EPOLL_CTL_ADD, u->call->target }, fd, lind_mine(&wanted),
 		none, none);
-	/* What cannot be waited for does not wait. */
+	/* A file that cannot be polled does not make a call wait. */
 	r = r < 0 ? 1 : lind_call(SYS_epoll_wait, u->call->target, epoll, lind_mine(&ready), (struct lind_arg){ 1, u->call->target },
 		(struct lind_arg){ (uint64_t)timeout, u->call->target }, none, none);
 	close(own);
@@ -126,7 +126,7 @@ static int64_t reserve_bytes(const struct use *u, uint64_t n)
 		uint64_t more = grab(scope, u->c, u->of[i / SCOPES], got);
 		bool enough = more == got || (more && !(u->whole && u->directions[1]));
 
-		/* What was reserved of the limits before this one beyond what this one allows. */
+		/* Give back the amounts of earlier limits beyond what this one allows. */
 		for (unsigned j = 0; j < i && more < got; j++)
 			drop((enum scope)(j % SCOPES), u->c, u->of[j / SCOPES], enough ? got - more : got);
 		if (!enough) {

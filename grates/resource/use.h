@@ -11,7 +11,7 @@
 
 #include "tables.h"
 
-/* What a call reads from and writes to. */
+/* The files that a call reads from and writes to. */
 struct use {
 	struct client *c;
 	const struct lind_call *call;
@@ -37,7 +37,7 @@ void use_carried(const struct use *u, uint64_t admitted, uint64_t used);
 int64_t use_after(const struct use *u, uint64_t admitted, int64_t r);
 /* A call whose argument `length` says how much it carries, and whose result how much it carried. */
 int64_t use_limited_call(struct use *u, int length, uint64_t flags);
-/* Of `n` bytes all or nothing; the result is no count. */
+/* A call that moves all `n` bytes or nothing; its result is not a count. */
 int64_t use_whole_call(struct use *u, uint64_t n);
 /* Of this class, and so many bytes, whatever the call's descriptor is. */
 int64_t use_of_kind(const struct lind_call *call, bool writes, enum class class, uint64_t n);

@@ -18,7 +18,7 @@
 #define SECOND 1000000000ll
 /* A limit on time is noticed this much late at most. */
 #define LATE 5000000ll
-/* How often memory is looked at that no call has told of. */
+/* How often memory is checked that no call reports. */
 #define OFTEN (SECOND / 4)
 
 static int64_t began;
@@ -128,7 +128,7 @@ static int64_t look(void)
 	if (l.hit.c)
 		act(&l);
 	if (__atomic_load_n(&ending, __ATOMIC_RELAXED)) {
-		/* Whoever was born meanwhile. */
+		/* End clients that were born meanwhile. */
 		end_programs(l.at);
 		next_by(&l, l.at + LATE);
 	}
