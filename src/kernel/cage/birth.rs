@@ -64,7 +64,8 @@ pub enum From<'k> {
 /// Starts the first cage, in `start_in`: host descriptors 0, 1 and 2 are its own.
 ///
 /// # Errors
-/// The reason why the program cannot be loaded; ENOMEM and EAGAIN if there is no room for it.
+/// The reason why the program cannot be loaded; ENOMEM and EAGAIN if memory or threads are
+/// used up.
 pub fn boot(kernel: &Arc<Kernel>, start_in: Directory, program: Program) -> std::result::Result<Arc<Cage>, LoadError> {
     let image = load_named(kernel, start_in.dir(), (&program.name, None, true), None)?;
     begin(kernel, start_in, program, image)

@@ -4,9 +4,9 @@
 //! - A socket that connects gets a name, if it has none: the host keeps who connected it in there
 //!   until somebody accepts. No guest can spell such a name, and names of sockets that other
 //!   processes connected are not read.
-//! - - A socket that was connected under a name of its own, or listens, is known here by that name
+//! - A socket that was connected under a name of its own, or listens, is known here by that name
 //!   while it is open.
-//! - - Once somebody has asked to be told of senders, messages of unix sockets carry a *token*: a
+//! - Once a cage has asked for the senders of messages, messages of unix sockets carry a *token*: a
 //!   descriptor of a file that represents the sending cage. It is taken out where the message is
 //!   received.
 

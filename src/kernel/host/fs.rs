@@ -189,7 +189,7 @@ pub fn copy_range(
 /// ioctl(2) whose argument the host reads or writes in guest memory, as much as the caller checked for this request.
 pub fn ioctl(fd: BorrowedFd<'_>, request: u32, arg: HostRange<'_>) -> Result<i32> {
     debug_assert!(super::requests::ioctls().any(|known| known == request), "the filter has to know {request:#x}");
-    // SAFETY: the argument of this request is no larger than `arg` and holds no addresses.
+    // SAFETY: the argument of this request fits into `arg` and contains no addresses.
     let value = result(unsafe { raw_syscall!(Sysno::ioctl, raw(fd), request as usize, arg.as_ptr() as usize) })?;
     Ok(i32::try_from(value).unwrap_or(0))
 }

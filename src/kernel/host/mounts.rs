@@ -143,7 +143,8 @@ pub struct Parting {
 }
 
 impl Parting {
-    /// Of these mounts. None if there is no room: the end of the process then takes longer.
+    /// Sockets for these mounts. None if descriptors are used up: the end of the process then
+    /// takes longer.
     pub fn of(mounts: &[BorrowedFd<'_>]) -> Option<Parting> {
         use rustix::net::{
             AddressFamily, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType,

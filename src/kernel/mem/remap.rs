@@ -29,8 +29,8 @@ impl Memory {
     ///
     /// # Errors
     /// EFAULT when `old` is not one mapping; EINVAL for a second mapping of private memory; ENOMEM
-    /// when there is no room, it may not move, or it is a private mapping of a file that would
-    /// grow.
+    /// when there is not enough room, it may not move, or it is a private mapping of a file that
+    /// would grow.
     pub fn remap(&self, old: Range<u64>, new_len: u64, how: Move) -> Result<u64> {
         let mut map = self.map();
         let start = self.remap_locked(&mut map, old, new_len, how)?;
@@ -130,7 +130,7 @@ impl Memory {
         let done = if region.shared && new_len > old_len {
             self.guest.duplicate_shared(old.start, start, new_len).map(|()| false)
         } else {
-            // The new part is mapped first: if there is no room for it, nothing has moved yet.
+            // The new part is mapped first: if that fails, nothing has moved yet.
             let grown = match new_len - kept {
                 0 => Ok(()),
                 more => self.guest.map_anonymous(start + kept, more, region.host_prot()),

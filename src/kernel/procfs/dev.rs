@@ -1,4 +1,4 @@
-//! What there is in /dev.
+//! The tree of /dev.
 
 use super::{Entry, What};
 use crate::root::devices::NAMES;

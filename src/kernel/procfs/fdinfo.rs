@@ -1,4 +1,4 @@
-//! What /proc/PID/fdinfo/N says of an open file.
+//! The text of /proc/PID/fdinfo/N about an open file.
 
 use std::fmt::Write;
 
@@ -36,10 +36,10 @@ pub(super) fn descriptor_info(subject: &Subject<'_>) -> Result<Vec<u8>> {
     Ok(text.into_bytes())
 }
 
-/// What an epoll instance waits for without being asked.
+/// The events that an epoll instance waits for without being asked.
 const ALWAYS: u32 = EpollEvents::EPOLLERR | EpollEvents::EPOLLHUP;
 
-/// What an epoll instance waits for.
+/// The lines for the registrations of an epoll instance.
 fn of_epoll(text: &mut String, interests: &Interests) {
     for (number, wanted, target) in interests.list() {
         let stat = rustix::fs::fstat(target.host()).ok();

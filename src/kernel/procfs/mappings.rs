@@ -1,4 +1,4 @@
-//! What /proc says of the mappings of a process: maps, smaps, statm.
+//! The texts of /proc about the mappings of a process: maps, smaps, statm.
 
 use std::fmt::Write;
 use std::ops::Range;
@@ -34,7 +34,7 @@ fn mapping(text: &mut String, range: &Range<u64>, region: &Region) {
     let _ = if name.is_empty() { writeln!(text) } else { writeln!(text, "                         {name}") };
 }
 
-/// What is resident of mappings, in KiB.
+/// The resident parts of mappings, in KiB.
 #[derive(Default)]
 struct Resident {
     shared: u64,

@@ -1,11 +1,12 @@
 //! The trees that the kernel itself serves: /proc, /dev and /sys.
 //!
-//! The host's own tell of the host's processes, so nothing of them is shown. A tree is a table of [`Entry`]; some
-//! directories (processes, descriptors, terminals, shared memory) get theirs from the kernel's state. A [`Place`] is the way
-//! from the top of a tree down to a node, so that `..` needs no names. How paths lead in and out is [`walk`]'s matter.
+//! The host's own tell of the host's processes, so nothing of them is shown. A tree is a table of
+//! [`Entry`]; some directories (processes, descriptors, terminals, shared memory) get theirs from
+//! the kernel's state. A [`Place`] is the way from the top of a tree down to a node, so that `..`
+//! needs no names. How paths lead in and out is [`walk`]'s matter.
 //!
-//! A cage sees itself and its descendants; every look at a process checks that anew, so a directory that stays open
-//! shows no more to whoever inherits it.
+//! A cage sees itself and its descendants; every look at a process checks that again, so a
+//! directory that stays open shows no more to a process that inherits it.
 
 mod dev;
 mod fdinfo;
@@ -46,7 +47,7 @@ pub(crate) use walk::{Reached, may_enter, walk};
 /// A name in a directory.
 type Name = Cow<'static, [u8]>;
 
-/// What a table says about a node.
+/// An entry in the table of a tree.
 #[derive(Debug)]
 pub struct Entry {
     name: &'static str,
@@ -55,7 +56,7 @@ pub struct Entry {
     what: What,
 }
 
-/// What a node is.
+/// The kind of a node.
 #[derive(Debug)]
 enum What {
     /// A directory with these in it.
@@ -258,10 +259,10 @@ impl Place {
         subject.cage()?.fds.get(number).map_err(|_| Errno::ENOENT)
     }
 
-    /// What is called `name` in this directory.
+    /// Finds the entry `name` of this directory.
     ///
     /// # Errors
-    /// ENOENT; ENOTDIR where this is no directory.
+    /// ENOENT; ENOTDIR if this is not a directory.
     fn child(&self, cx: &Ctx<'_>, name: &[u8]) -> Result<Place> {
         let node = self.node();
         // A process that is gone has an empty directory.
@@ -330,8 +331,9 @@ fn seen(cx: &Ctx<'_>, id: CageId) -> Option<Arc<Cage>> {
     (id == cx.cage.id || cage.descends_from(cx.cage.id) || beside()).then_some(cage)
 }
 
-/// Whether the caller may look into a process that it sees, as Linux has it: one of its own user's, that has not asked for
-/// protection (PR_SET_DUMPABLE). What it has started it may look into as it is.
+/// Whether the caller may look into a process that it sees. The rule is Linux's: one of its own
+/// user's, that has not asked for protection (PR_SET_DUMPABLE). It may always look into its
+/// descendants.
 fn may_inspect(cx: &Ctx<'_>, cage: &Cage) -> bool {
     if cage.id == cx.cage.id || cage.descends_from(cx.cage.id) {
         return true;

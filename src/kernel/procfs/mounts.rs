@@ -1,5 +1,5 @@
-//! What is mounted: the root, what was put into it, and the trees that the kernel serves itself. Where the host has further ones inside
-//! the root is not told, nor what of the host anything is.
+//! The table of mounts: the root, the volumes, and the trees that the kernel serves itself. Further
+//! mounts of the host inside the root are not shown, nor where on the host anything comes from.
 
 use std::borrow::Cow;
 use std::ffi::CString;

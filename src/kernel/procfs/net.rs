@@ -1,7 +1,8 @@
-//! Texts about sockets: what /proc/net says.
+//! Texts about sockets: the files of /proc/net.
 //!
-//! It tells of sockets that processes have open which the caller may see, and of nothing else: not of the host's, of whose interfaces, routes and
-//! traffic nothing is known here, and not of sockets that were handed in. What netstat(8) and lsof(8) look for is all that is filled in.
+//! It tells of sockets that processes have open which the caller may see, and of nothing else: not
+//! of the host's, of whose interfaces, routes and traffic nothing is known here, and not of sockets
+//! that were handed in. Only the columns that netstat(8) and lsof(8) look for are filled in.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -20,7 +21,7 @@ use crate::host::{self, net::Address};
 /// A socket that somebody has.
 struct Found {
     file: FileRef,
-    /// Whose.
+    /// The owner's user id.
     user: u32,
     inode: u64,
 }

@@ -21,11 +21,11 @@ use crate::{host, sealed};
 /// O_ACCMODE
 const ACCESS: u32 = 3;
 
-/// What opening gives.
+/// The result of opening a place.
 pub(crate) enum Opened {
     /// An open file of its own.
     New(File),
-    /// One that was open before, as dup(2) shares it.
+    /// A file that was open before, shared as dup(2) does.
     Same(Arc<File>),
 }
 
@@ -47,7 +47,7 @@ fn writes(flags: OpenFlags) -> bool {
 /// open(2) of a place. Links arrive here only where they are not followed.
 ///
 /// # Errors
-/// What open(2) says.
+/// The errors of open(2).
 pub(crate) fn open(cx: &Ctx<'_>, place: Place, flags: OpenFlags) -> Result<Opened> {
     if flags.has(OpenFlags::O_CREAT | OpenFlags::O_EXCL) {
         return Err(Errno::EEXIST);
@@ -116,7 +116,8 @@ fn open_setting(
     Ok(File::new(cx.kernel.root.open_again(host.as_fd(), passed)?, Kind::Pseudo(place)))
 }
 
-/// open(2) of /dev/tty. What the first cage's session has need not be among its files: the host's own is asked then.
+/// open(2) of /dev/tty. The terminal of the first cage's session need not be among its files: then
+/// the host's /dev/tty is opened.
 fn open_controlling(cx: &Ctx<'_>, flags: OpenFlags) -> Result<Arc<File>> {
     let first = cx.cage.ancestors().first().map_or(cx.cage.id.0, |id| id.0);
     match terminal::open_controlling(cx, flags.0) {
@@ -237,7 +238,8 @@ fn placeholder(cx: &Ctx<'_>, place: Place) -> Result<Opened> {
     Ok(Opened::New(File::new(host, Kind::Pseudo(place))))
 }
 
-/// What O_PATH gives: the host knows it as its root, which can be neither read nor listed through this.
+/// Opens a place with O_PATH: the host's descriptor is the root, which can be neither read nor
+/// listed through this.
 fn by_path(cx: &Ctx<'_>, place: Place) -> Result<Opened> {
     let host = rustix::io::fcntl_dupfd_cloexec(cx.kernel.root.directory(), 3).map_err(host::errno)?;
     Ok(Opened::New(File::new(host, Kind::Pseudo(place))))

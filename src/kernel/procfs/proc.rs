@@ -1,4 +1,4 @@
-//! What there is in /proc.
+//! The tree of /proc.
 
 use std::borrow::Cow;
 

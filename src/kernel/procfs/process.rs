@@ -19,7 +19,8 @@ use crate::lock::Locked;
 use crate::mem::{PAGE, space};
 use crate::terminal;
 
-/// What one text may be long, whatever the guest has put where its arguments were, and however many mappings it has.
+/// The longest text, whatever the guest has put where its arguments were, and however many mappings
+/// it has.
 pub(super) const LONGEST: u64 = 4 << 20;
 
 /// The programs' clock: sysconf(_SC_CLK_TCK) is 100.
@@ -42,7 +43,8 @@ fn name(subject: &Subject<'_>) -> Result<Vec<u8>> {
     Ok(base[..base.len().min(15)].to_vec())
 }
 
-/// What was read and written on devices. The bytes of read(2) and write(2) are not counted.
+/// The bytes that were read and written on devices. The bytes of read(2) and write(2) are not
+/// counted.
 pub(super) fn io(subject: &Subject<'_>) -> Result<Vec<u8>> {
     const BLOCK: i64 = 512;
     let used = match &subject.thread {
@@ -75,13 +77,15 @@ pub(super) fn exe(subject: &Subject<'_>) -> Result<Vec<u8>> {
     }
 }
 
-/// What lies where the arguments were put, as Linux has it: a program that writes there changes its title.
+/// The bytes where the arguments were put, as on Linux: a program that writes there changes its
+/// title.
 pub(super) fn cmdline(subject: &Subject<'_>) -> Result<Vec<u8>> {
     let range = subject.cage()?.memory.map().arguments.clone();
     from_memory(subject.cage()?, range)
 }
 
-/// What the program was told at its start, as it lies there: pairs of words of four bytes.
+/// The auxiliary vector that the program got at its start, as it lies in memory: pairs of words of
+/// four bytes.
 pub(super) fn auxv(subject: &Subject<'_>) -> Result<Vec<u8>> {
     let range = subject.cage()?.memory.map().auxiliary.clone();
     from_memory(subject.cage()?, range)
@@ -223,7 +227,7 @@ pub(super) fn stat(subject: &Subject<'_>) -> Result<Vec<u8>> {
     Ok(text)
 }
 
-/// A device number as it stands in `stat`: 20 bits of minor around 12 bits of major.
+/// A device number as encoded in `stat`: 20 bits of minor around 12 bits of major.
 fn terminal_number(device: u64) -> i128 {
     let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
     (major << 8 | minor & 0xff | (minor & 0xfff00) << 12).into()
@@ -399,7 +403,7 @@ pub(super) fn descriptor_link(cx: &Ctx<'_>, file: &FileRef) -> Result<Vec<u8>> {
         Kind::Named(_) => return root.name_of(file.dir()),
         Kind::Terminal if root.devices().which(file.host()) == Some("tty") => return Ok(b"/dev/tty".to_vec()),
         Kind::Terminal | Kind::Master(_) => return terminal::path(cx, file).ok_or(Errno::ENOENT),
-        // What stands for these on the host is of another kind.
+        // The host's file for these is of another kind.
         Kind::Signalfd(_) => return Ok(b"anon_inode:[signalfd]".to_vec()),
         Kind::Process(_) => return Ok(b"anon_inode:[pidfd]".to_vec()),
         _ => {}
@@ -417,6 +421,7 @@ pub(super) fn descriptor_link(cx: &Ctx<'_>, file: &FileRef) -> Result<Vec<u8>> {
     if nowhere || memory {
         return Ok(text);
     }
-    // What was handed in or received is named where it is a file inside the root: there the guest could find it as well.
+    // A file that was handed in or received is named if it is inside the root: there the guest
+    // could find it as well.
     Ok(root.certain_name_of(file.host()).unwrap_or_else(|_| b"(unreachable)".to_vec()))
 }

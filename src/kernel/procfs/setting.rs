@@ -1,7 +1,7 @@
 //! Files that may be written: what a process, or a supervisor above it, may set by /proc.
 //!
-//! A write is the whole new value, whatever the position, and takes effect at once. What the open file shows is still the text of the moment
-//! it was opened.
+//! A write is the whole new value, whatever the position, and takes effect at once. The open file
+//! continues to show the text of the moment it was opened.
 
 use lind_abi::{Errno, In, Len, Result};
 
@@ -18,7 +18,8 @@ const WORST: i32 = 1000;
 const OLD_WORST: i32 = 15;
 const OLD_NEVER: i32 = -17;
 
-/// How a process stands when memory runs out. Kept and inherited: it is the runner that the host would end, with all cages.
+/// The badness of a process when memory runs out. Kept and inherited: it is the runner that the
+/// host would end, with all cages.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct OomScore {
     /// oom_score_adj
@@ -147,7 +148,7 @@ pub(super) fn set_domainname(subject: &Subject<'_>, bytes: &[u8]) -> Result<()> 
     Ok(())
 }
 
-/// What stands before the first end of a line.
+/// The text before the first end of a line.
 fn line(bytes: &[u8]) -> &[u8] {
     bytes.split(|byte| matches!(byte, b'\n' | 0)).next().unwrap_or_default()
 }

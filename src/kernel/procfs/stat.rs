@@ -37,7 +37,7 @@ impl Place {
         hash(&[&self.path()[..], b"/", name].concat())
     }
 
-    /// The host's file that stands behind it, if one does.
+    /// Calls `act` with the host's file behind it, if there is one.
     fn host_file<T>(
         &self,
         cx: &Ctx<'_>,
@@ -172,7 +172,8 @@ pub(crate) fn access(cx: &Ctx<'_>, place: &Place, mode: AccessMode, flags: u32) 
     let user = if by_effective { own.fsuid } else { own.uid[REAL] };
     let overrides = own.can(capability::DAC_OVERRIDE) && (by_effective || user == 0);
     let granted = if overrides {
-        // Root may do everything but run what nobody may run, or enter what is no directory.
+        // Root may do everything, except execute a file without any execute bit, or search a file
+        // that is not a directory.
         0o6 | u32::from(attributes.mode & 0o111 != 0)
     } else if attributes.uid == user {
         attributes.mode >> 6

@@ -1,7 +1,9 @@
-//! What there is in /sys: processors, memory and interfaces, as far as programs ask there how many they may use.
+//! The tree of /sys: processors, memory and interfaces, as far as programs ask there how many they
+//! may use.
 //!
-//! The processors are those that the runner may use, by the host's numbers. How they share cores is not known: each counts as a core of one
-//! package. There are no control groups, so who looks for a limit in /sys/fs/cgroup finds that there is none.
+//! The processors are those that the runner may use, by the host's numbers. How they share cores is
+//! not known: each counts as a core of one package. There are no control groups: a program that
+//! looks for a limit in /sys/fs/cgroup finds none.
 
 use std::fmt::Write;
 

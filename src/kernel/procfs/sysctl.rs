@@ -1,7 +1,8 @@
 //! /proc/sys: what the kernel's limits are, and what the host's network does.
 //!
-//! The host's own files cannot be read behind the walls. What a socket says is asked of one. What is neither known nor ours stands there as
-//! Linux has it from the start, since programs look whether it is enough for them.
+//! The host's own files cannot be read behind the walls. Values that a socket option can tell are
+//! read from a socket. Values that are neither known nor ours are Linux's defaults, since programs
+//! look whether they are large enough.
 
 use lind_abi::Result;
 use rustix::net::{AddressFamily, SocketType, sockopt};
@@ -239,7 +240,7 @@ fn number(value: usize) -> String {
 
 type Ask = fn(&std::os::fd::OwnedFd) -> rustix::io::Result<String>;
 
-/// What a new socket says.
+/// A value as read from a new socket.
 fn asked(family: AddressFamily, kind: SocketType, ask: Ask) -> Result<Vec<u8>> {
     use rustix::net::{SocketFlags, socket_with};
     let socket = socket_with(family, kind, SocketFlags::CLOEXEC, None).map_err(crate::host::errno)?;
@@ -265,7 +266,7 @@ fn no_ipv6(_: &Subject<'_>) -> Result<Vec<u8>> {
     line(if can { "0" } else { "1" })
 }
 
-/// What is open in the processes that may be seen.
+/// The number of open files in the processes that may be seen.
 fn file_nr(subject: &Subject<'_>) -> Result<Vec<u8>> {
     let cx = subject.cx;
     let cages = cx.kernel.cages.all();
@@ -283,8 +284,8 @@ fn shmall(_: &Subject<'_>) -> Result<Vec<u8>> {
     line((crate::mem::space::END / crate::mem::PAGE * crate::ipc::MOST as u64).to_string())
 }
 
-/// What Linux allows at most, as programs make room for so many; more once there have been more, since ids ascend and are not used
-/// again.
+/// Linux's largest maximum, for which programs make room; more once there have been more processes,
+/// since ids ascend and are not used again.
 fn pid_max(subject: &Subject<'_>) -> Result<Vec<u8>> {
     const MOST: u32 = 1 << 22;
     line(subject.cx.kernel.newest_id().next_power_of_two().max(MOST).to_string())

@@ -9,7 +9,7 @@ use lind_abi::Result;
 use super::{Subject, process, seen};
 use crate::host::clock;
 
-/// What the host says, cut down as sysinfo(2) has it.
+/// The host's memory, cut down to the limits as for sysinfo(2).
 struct Memory {
     total: u64,
     free: u64,

@@ -77,7 +77,7 @@ fn a_cage_sees_itself_and_its_descendants() {
         let fd = open(w, &format!("/proc/{other_id}"), DIRECTORY).unwrap();
         let heir = w.sibling();
         assert!(heir.call(nr::openat, &[fd, heir.str("status"), 0]).is_ok());
-        // What has ended and was not waited for is a zombie.
+        // A process that has ended and was not waited for is a zombie.
         other.exit();
         assert!(read(w, &format!("/proc/{other_id}/stat")).unwrap().contains(") Z "));
         assert_eq!(read(w, &format!("/proc/{other_id}/cmdline")).as_deref(), Ok(""));

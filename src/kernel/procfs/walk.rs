@@ -1,9 +1,10 @@
 //! How paths lead into our trees, through them, and out again.
 //!
-//! The host resolves a path by itself unless one of ours may be on its way ([`may_enter`]; a path that is missing on the host
-//! and has symbolic links in it may be, too). Then the path is walked component by component: links are read and followed
-//! here, each host directory is opened by its name in the one before, and `proc` or `dev` in the root is where one of our
-//! trees begins. What is handed back is a place in a tree, or a host directory and the rest of the path.
+//! The host resolves a path alone unless one of ours may be on its way ([`may_enter`]; a path that
+//! is missing on the host and has symbolic links in it may be, too). Then the path is walked
+//! component by component: links are read and followed here, each host directory is opened by its
+//! name in the one before, and `proc` or `dev` in the root is where one of our trees begins. The
+//! result is a place in a tree, or a host directory and the rest of the path.
 
 use std::ffi::{CStr, CString};
 
@@ -19,7 +20,7 @@ use crate::host;
 use crate::path::{Start, Within};
 use crate::root::{Directory, Last};
 
-/// As Linux has it.
+/// The same as on Linux.
 const MOST_LINKS: u32 = 40;
 
 /// Where a path led.
@@ -40,7 +41,7 @@ enum At {
     Host(Start),
 }
 
-/// What a symbolic link of ours leads to.
+/// The target of a symbolic link of ours.
 enum Target {
     Text(Vec<u8>),
     Directory(Arc<Directory>),
@@ -79,7 +80,8 @@ fn goes_up(path: &[u8]) -> bool {
 /// Walks a path.
 ///
 /// # Errors
-/// ENOENT, ENOTDIR, ELOOP, EACCES on the way. What is wrong with the host's part of the way is left for the host to say.
+/// ENOENT, ENOTDIR, ELOOP, EACCES on the way. Errors on the host's part of the way are left to the
+/// host.
 pub(crate) fn walk(cx: &Ctx<'_>, start: Start, path: &CStr, last: Last, within: Within) -> Result<Reached> {
     let mut rest = path.to_bytes().to_vec();
     let scope = start.place().filter(|_| within.is_scoped() && rest.first() != Some(&b'/')).cloned();

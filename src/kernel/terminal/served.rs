@@ -62,7 +62,7 @@ impl Served {
     /// front.
     ///
     /// # Errors
-    /// EAGAIN while there is no room.
+    /// EAGAIN while the terminal accepts no more.
     pub fn write(&self, bytes: &[u8]) -> Result<usize> {
         let written = rustix::io::write(self.master().host(), bytes).map_err(host::errno)?;
         typed(&self.kernel, self.master(), bytes.get(..written).unwrap_or_default());

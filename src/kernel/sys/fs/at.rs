@@ -50,7 +50,7 @@ impl Ctx<'_> {
         }
     }
 
-    /// What an empty path with AT_EMPTY_PATH means: the file itself.
+    /// The file itself, for an empty path with AT_EMPTY_PATH.
     ///
     /// # Errors
     /// EBADF.
@@ -61,11 +61,12 @@ impl Ctx<'_> {
         self.file(Fd { number: dir.number, cage: dir.cage }).map(Start::File)
     }
 
-    /// Acts on what a path leads to: `host` gets a directory of the host's and a path that starts there, `ours` what is in
-    /// one of our trees. `host` may be called a second time after ENOENT or ELOOP: a link has led into a tree and out of it.
+    /// Acts on the file that a path leads to: `host` gets a directory of the host's and a path that
+    /// starts there, `ours` what is in one of our trees. `host` may be called a second time after
+    /// ENOENT or ELOOP: a link has led into a tree and out of it.
     ///
     /// # Errors
-    /// What the way there, `host` or `ours` says.
+    /// The errors of the walk, of `host` or of `ours`.
     #[inline]
     pub(crate) fn act<T>(
         &self,
@@ -172,7 +173,8 @@ impl Ctx<'_> {
     }
 }
 
-/// What calls that change names answer in our trees, where nothing changes: EEXIST for a name that is to be made.
+/// The error of calls that change names in our trees, where nothing changes: EEXIST for a name that
+/// is to be made.
 pub(super) fn unchangeable<T>(reached: Reached) -> Result<T> {
     match reached {
         Reached::Missing(..) => Err(Errno::EACCES),

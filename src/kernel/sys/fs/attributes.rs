@@ -187,7 +187,7 @@ fn of_open(file: &Start, change: impl FnOnce(Dir<'_>) -> Result<()>) -> Result<(
 fn of_ours(cx: &Ctx<'_>, reached: Reached, change: impl FnOnce(Dir<'_>) -> Result<()>) -> Result<()> {
     match reached {
         Reached::Place(place) => change(place.memory(cx).ok_or(Errno::EPERM)?.1.dir()),
-        // What was handed in is not changed by its name.
+        // A file that was handed in is not changed by its name.
         Reached::File(file) if matches!(file.kind, Kind::Named(_)) => change(file.dir()),
         Reached::File(_) => Err(Errno::EPERM),
         _ => Err(Errno::ENOENT),

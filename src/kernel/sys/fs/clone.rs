@@ -1,7 +1,8 @@
 //! Requests that have files share their blocks: FICLONE, FICLONERANGE, FIDEDUPERANGE.
 //!
-//! What is refused is refused as Linux does it; the rest is EOPNOTSUPP, as on most file systems, and programs copy then. The host
-//! is not asked: what it would share passes by the limits on what a cage may write.
+//! Faulty requests get Linux's errors; the rest is EOPNOTSUPP, as on most file systems, and
+//! programs copy then. The host is not asked: sharing blocks would bypass the limits on what a cage
+//! may write.
 
 use lind_abi::{Errno, Fd, In, InOut, Result};
 use rustix::fs::{FileType, OFlags, Stat};

@@ -14,9 +14,10 @@ use crate::fd::FileRef;
 use crate::host;
 
 const FD_CLOEXEC: i32 = 1;
-/// What F_SETFL changes: O_APPEND, O_NONBLOCK, O_DIRECT, O_NOATIME. O_ASYNC is the kernel's own; Linux passes over the rest.
+/// The flags that F_SETFL changes: O_APPEND, O_NONBLOCK, O_DIRECT, O_NOATIME. O_ASYNC is the
+/// kernel's own; Linux passes over the rest.
 const SETTABLE: u32 = 0o2000 | 0o4000 | 0o40000 | 0o1_000_000;
-/// Of F_NOTIFY: not only once. It is no event.
+/// A flag of F_NOTIFY: not only once. It does not name an event.
 const DN_MULTISHOT: u32 = 0x8000_0000;
 
 /// dup(2)
@@ -56,7 +57,7 @@ pub(crate) fn fcntl(cx: &Ctx<'_>, fd: Fd, cmd: FcntlCmd, arg: InOut<Flock>) -> R
     cx.cage.as_itself()?;
     let result = carry_out(cx, fd, cmd, arg);
     if cx.cage.id != cx.thread.cage.id {
-        // What a grate does for itself leaves its client's thread as it was.
+        // A call that a grate makes for itself leaves its client's thread as it was.
         let _ = cx.thread.cage.as_itself();
     }
     result
@@ -72,7 +73,7 @@ fn asks_nobody(cmd: FcntlCmd) -> bool {
 }
 
 fn carry_out(cx: &Ctx<'_>, fd: Fd, cmd: FcntlCmd, arg: InOut<Flock>) -> Result<i32> {
-    // The argument is a number or a pointer, as the command has it; a number has 32 bits.
+    // The argument is a number or a pointer, depending on the command; a number has 32 bits.
     let number = u32::try_from(arg.addr & u64::from(u32::MAX)).unwrap_or(0);
     let table = &cx.owner(fd.cage)?.fds;
     match cmd.0 {

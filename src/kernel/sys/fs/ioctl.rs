@@ -47,7 +47,7 @@ pub(crate) fn ioctl(cx: &Ctx<'_>, fd: Fd, request: IoctlRequest, arg: InOut<u8>)
     }
 }
 
-/// What stands for a descriptor, of which only the low half is looked at.
+/// The low half of a word, which alone counts as a descriptor.
 fn low_word(value: u64) -> i32 {
     u32::try_from(value & u64::from(u32::MAX)).unwrap_or(u32::MAX).cast_signed()
 }

@@ -108,8 +108,10 @@ pub(super) fn record_lock(
     Ok(0)
 }
 
-/// How the locks of cages on a regular file are held at the host: by the caller's own open file, since a watcher of inotify(7) would hear of
-/// another one. What came from outside is opened anew, as others may share it; so is what is open for writing only, which cannot hold shared locks.
+/// How the locks of cages on a regular file are held at the host: by the caller's own open file,
+/// since a watcher of inotify(7) would hear of another one. A file that came from outside is opened
+/// again, as others may share it; so is one that is open for writing only, which cannot hold shared
+/// locks.
 fn holder(cx: &Ctx<'_>, file: &File) -> Option<OwnedFd> {
     let stat = rustix::fs::fstat(file.host()).ok()?;
     if !FileType::from_raw_mode(stat.st_mode).is_file() {

@@ -218,7 +218,7 @@ pub(crate) fn readlinkat(cx: &Ctx<'_>, dir: DirFd, path: Path, to: Out<u8>, len:
     if path.is_empty() {
         let file = cx.itself(dir)?;
         return match file.place() {
-            // As the host has it for what is no link.
+            // The host's error for a file that is not a link.
             Some(place) if !place.is_link() => Err(Errno::ENOENT),
             Some(place) => of_place(place),
             None => host::fs::readlink(file.dir().fd, c"", buf),
@@ -226,7 +226,7 @@ pub(crate) fn readlinkat(cx: &Ctx<'_>, dir: DirFd, path: Path, to: Out<u8>, len:
     }
     let on_host = |start: Dir<'_>, path: &CStr| {
         cx.kernel.root.object(start, path, Last::NoFollow, |dir, name, _| match host::fs::readlink(dir.fd, name, buf) {
-            // Of an open file the host says so when it is no link.
+            // For an open file, the host reports that it is not a link in this way.
             Err(Errno::ENOENT) if name.is_empty() => Err(Errno::EINVAL),
             result => result,
         })

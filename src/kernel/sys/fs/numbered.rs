@@ -18,7 +18,7 @@ use crate::host;
 /// The digits of the largest number.
 const LONGEST: usize = 20;
 
-/// What of open(2)'s flags says something here.
+/// The flags of open(2) that matter here.
 const PASSED: u32 = OpenFlags::O_WRONLY | OpenFlags::O_RDWR | OpenFlags::O_CREAT | OpenFlags::O_EXCL;
 
 /// The directory, if it is one and the path a number. ENOTDIR and EACCES where not.

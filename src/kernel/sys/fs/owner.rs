@@ -1,4 +1,4 @@
-//! Who hears of a file by signals: the commands of fcntl(2) and ioctl(2).
+//! Owners of files, who get signals about them: the commands of fcntl(2) and ioctl(2).
 
 use lind_abi::flags::FcntlCmd;
 use lind_abi::layout::Flock;
@@ -14,7 +14,7 @@ use crate::sys::signal::cage_of;
 pub(super) const O_ASYNC: u32 = 0o20000;
 const HIGHEST_SIGNAL: u32 = 64;
 
-/// What struct f_owner_ex calls the kinds of owners.
+/// The kinds of owners in struct f_owner_ex.
 const TID: i32 = 0;
 const PID: i32 = 1;
 const PGRP: i32 = 2;

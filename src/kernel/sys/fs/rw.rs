@@ -76,8 +76,9 @@ pub(crate) fn lseek(cx: &Ctx<'_>, fd: Fd, offset: Off, whence: Whence) -> Result
     i64::try_from(at).map(Off).map_err(|_| Errno::EOVERFLOW)
 }
 
-/// What follows from a write that failed. One that nobody will read also sends SIGPIPE, unless that is ignored: one to a pipe or a
-/// socket of type SOCK_STREAM. The host's own signal is not for guests. One for which there is no room may be waited for by O_ASYNC.
+/// Handles the consequences of a failed write. If nobody can read, the thread also gets SIGPIPE
+/// unless it is ignored: for a pipe or a socket of type SOCK_STREAM. The host's own signal is not
+/// for guests. If there was no room, O_ASYNC waits for it.
 #[inline(always)]
 pub(crate) fn write_failed(cx: &Ctx<'_>, fd: Fd, file: BorrowedFd<'_>, errno: Errno) {
     #[cold]

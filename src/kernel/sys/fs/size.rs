@@ -22,7 +22,8 @@ pub(crate) fn truncate(cx: &Ctx<'_>, path: Path, len: Off) -> Result<()> {
     let mut buf = PathBytes::default();
     let path = cx.path(path, &mut buf)?;
     let root = &cx.kernel.root;
-    // What is meant is looked up first, and not opened: a watcher of inotify(7) hears that a file is shortened, not that it is opened.
+    // The file is looked up first, and not opened: a watcher of inotify(7) sees that a file is
+    // shortened, not that it is opened.
     let set = |file: Dir<'_>| {
         cx.kernel.root.check_writable(file.mount)?;
         let file = file.fd;

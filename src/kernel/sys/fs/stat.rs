@@ -1,4 +1,4 @@
-//! What there is to know of a file.
+//! Attributes of files: stat(2), statfs(2) and their relatives.
 
 use std::ffi::CStr;
 use std::os::fd::AsFd;
@@ -185,7 +185,7 @@ fn statfs_open(cx: &Ctx<'_>, file: &File, buf: Out<Statfs>) -> Result<()> {
     }
 }
 
-/// What the host says of a file system, and of the mount if it is one of the kernel's.
+/// The host's facts about a file system, and the mount's flags if it is one of the kernel's.
 fn statfs_host(cx: &Ctx<'_>, file: Dir<'_>, buf: Out<Statfs>) -> Result<()> {
     const ST_RDONLY: i64 = 1;
     const ST_NOSUID: i64 = 2;

@@ -159,7 +159,7 @@ fn wild_pointers_are_efault() {
             assert_eq!(w.err(nr::getdents64, &[dir, at, 512]), Errno::EFAULT, "{at:#x}");
             w.ok(nr::close, &[dir]);
         }
-        // A pipe that could not be told of is closed again.
+        // A pipe whose numbers could not be stored is closed again.
         let next = create(w, "/g");
         assert_eq!(next, fd + 1);
     });
@@ -264,7 +264,8 @@ impl Random {
     }
 }
 
-/// Whatever a guest passes, it gets a result: no panic, nothing hangs, and nothing outside changes.
+/// Every call gets a result, whatever a guest passes: no panic, nothing hangs, and nothing outside
+/// changes.
 #[test]
 fn any_arguments_end_in_a_result() {
     both_walls(|w| {
@@ -272,7 +273,8 @@ fn any_arguments_end_in_a_result() {
         println!("seed {seed}");
         let mut random = Random(seed);
         w.ok(nr::close_range, &[0, 0xffff_ffff, 0]);
-        // What waits (for a lock, the other end of a pipe) or takes long (all of a disk) is left out.
+        // Calls that wait (for a lock, the other end of a pipe) or take long (all of a disk) are
+        // left out.
         let left_out = [
             nr::flock,
             nr::pipe,

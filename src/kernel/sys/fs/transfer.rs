@@ -43,7 +43,7 @@ pub(crate) fn copy_file_range(
     say_offset(cx, out_offset, looked_at.as_ref()).map(|()| done)
 }
 
-/// splice(2). What terminals mean by reading and writing does not go this way: EINVAL.
+/// splice(2). The effects of reading and writing a terminal are not possible this way: EINVAL.
 pub(crate) fn splice(
     cx: &Ctx<'_>,
     input: Fd,

@@ -20,7 +20,7 @@ use crate::sys::net::{note_received, send_with_token};
 use crate::sys::signal::read_signals;
 use crate::terminal::{Change, check_front, typed};
 
-/// What a master takes at once: as much as the host's does.
+/// The most that a master takes at once, as on the host.
 const MOST: u16 = 4096;
 
 /// A read(2), where it is not the host's business. Those in the background do not read from their terminal.
@@ -67,11 +67,11 @@ pub(super) fn check_positioned(cx: &Ctx<'_>, fd: Fd) -> Result<()> {
     }
 }
 
-/// What is left to do of a write(2).
+/// The part of a write(2) that is still to do.
 pub(super) enum Watched {
     /// Nothing: so much was written.
     Done(usize),
-    /// To write so much, as ever.
+    /// To write so much in the usual way.
     Write(Len),
 }
 
@@ -97,7 +97,8 @@ pub(super) fn write(cx: &Ctx<'_>, fd: Fd, buf: In<u8>, len: Len) -> Result<Watch
     }
 }
 
-/// A writev(2), where the file is one to look at; None if what is left of the vector is to be written as ever.
+/// Makes a writev(2), if the file is one to look at; None if the rest of the vector is to be
+/// written in the usual way.
 ///
 /// # Errors
 /// As `write`.
@@ -215,7 +216,8 @@ fn take_vector(cx: &Ctx<'_>, file: &FileRef, vector: &Parts) -> Result<usize> {
     Ok(done)
 }
 
-/// What is typed at a pseudoterminal may mean signals. What is looked at is what is written: a copy.
+/// Writes to the master of a pseudoterminal, where characters may mean signals. The bytes are
+/// copied, so that those looked at are those written.
 fn to_master(cx: &Ctx<'_>, file: &FileRef, buf: In<u8>, len: Len) -> Result<usize> {
     let mut bytes = [0_u8; MOST as usize];
     let bytes = &mut bytes[..usize::try_from(len.0.min(MOST.into())).map_err(|_| Errno::EINVAL)?];

@@ -83,7 +83,7 @@ pub(crate) fn fremovexattr(cx: &Ctx<'_>, fd: Fd, name: Str) -> Result<()> {
     remove(cx, &Of::Open(fd), name)
 }
 
-/// Whose attributes are meant.
+/// The file whose attributes are meant.
 enum Of {
     Path(Path, Last),
     Open(Fd),
@@ -157,7 +157,7 @@ fn on<T>(cx: &Ctx<'_>, of: &Of, changes: bool, mut act: impl FnMut(host::File<'_
                     }
                     act(host::File::Open(file.host()))
                 }
-                // What was handed in stays as it is.
+                // A file that was handed in stays as it is.
                 _ if changes => Err(Errno::EPERM),
                 _ => act(host::File::Open(file.host())),
             }

@@ -116,7 +116,8 @@ pub(crate) fn msgctl(cx: &Ctx<'_>, id: i32, cmd: i32, buf: InOut<MsqidDs>) -> Re
             cx.store(cx.writing(buf), &status).map(|()| result)
         }
         how @ (IPC_INFO | MSG_INFO) => {
-            /// What Linux says and goes by no more: a segment's size, and how many there are.
+            /// Values that Linux reports but no longer uses: a segment's size, and how many there
+            /// are.
             const SEGMENT: [usize; 2] = [16, 0xffff];
             let (count, messages, bytes) = {
                 let state = queues.lock();

@@ -27,8 +27,8 @@ fn command(cmd: i32) -> u32 {
     cmd.cast_unsigned() & !IPC_64
 }
 
-/// What a control call says of all objects of a kind: limits and numbers, which are words one after the other. The result is the
-/// highest place in the list of objects.
+/// Answers a control call about all objects of a kind: limits and numbers, which are words one
+/// after the other. The result is the highest place in the list of objects.
 fn tell_all<T>(cx: &Ctx<'_>, to: InOut<T>, objects: usize, words: &[usize]) -> Result<i32> {
     let word = |word: &usize| u32::try_from(*word).unwrap_or(u32::MAX).to_le_bytes();
     let bytes: Vec<u8> = words.iter().flat_map(word).collect();

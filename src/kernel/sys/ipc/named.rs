@@ -239,7 +239,7 @@ mod tests {
 
     use crate::testing::both_walls;
 
-    /// What has no name any more takes memory all the same.
+    /// Queues that have no name any more still count.
     #[test]
     fn queues_without_a_name_count() {
         both_walls(|w| {

@@ -94,7 +94,7 @@ fn operate(cx: &Ctx<'_>, id: i32, ops: In<Sembuf>, count: Len, deadline: &Deadli
     }
 }
 
-/// semctl(2). The fourth argument is a number or a pointer, as the command has it.
+/// semctl(2). The fourth argument is a number or a pointer, depending on the command.
 pub(crate) fn semctl(cx: &Ctx<'_>, id: i32, index: i32, cmd: i32, arg: InOut<SemidDs>) -> Result<i32> {
     let command = command(cmd);
     let number = u32::try_from(arg.addr & u64::from(u32::MAX)).unwrap_or(0);
@@ -122,7 +122,7 @@ pub(crate) fn semctl(cx: &Ctx<'_>, id: i32, index: i32, cmd: i32, arg: InOut<Sem
             cx.store(cx.writing(arg), &status).map(|()| result)
         }
         IPC_INFO | SEM_INFO => {
-            /// What Linux says a structure to undo takes; nothing goes by it.
+            /// The size that Linux reports for an undo structure; it has no effect.
             const UNDO_SIZE: usize = 20;
             let (count, all) = {
                 let state = sets.lock();

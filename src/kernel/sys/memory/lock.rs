@@ -79,7 +79,7 @@ pub(super) fn of_new(cx: &Ctx<'_>, len: u64, asked: bool) -> Result<Option<Fill>
     }
 }
 
-/// Locks a new mapping. What cannot be brought into memory is left out.
+/// Locks a new mapping. Pages that cannot be brought into memory are left out.
 ///
 /// # Errors
 /// EAGAIN where the host has no more.

@@ -58,7 +58,7 @@ pub(crate) fn mmap(
 /// The kind of mapping, and the flags we refuse.
 fn is_shared(flags: MapFlags) -> Result<bool> {
     let refused = [
-        // A region that grows by itself on a fault; nothing uses it but thread stacks of old.
+        // A region that grows on a fault; only old thread libraries use it.
         (MapFlags::MAP_GROWSDOWN, Errno::EINVAL),
         // As on a host without huge pages set aside.
         (MapFlags::MAP_HUGETLB, Errno::ENOMEM),
@@ -106,7 +106,7 @@ pub(crate) fn munmap(cx: &Ctx<'_>, addr: Addr, len: Len) -> Result<()> {
     cx.cage.memory.unmap_pages(range)
 }
 
-/// mprotect(2). No mapping grows by itself, so PROT_GROWSDOWN and PROT_GROWSUP are EINVAL.
+/// mprotect(2). No mapping grows on a fault, so PROT_GROWSDOWN and PROT_GROWSUP are EINVAL.
 pub(crate) fn mprotect(cx: &Ctx<'_>, addr: Addr, len: Len, prot: Prot) -> Result<()> {
     /// PROT_SEM, which Linux takes and ignores.
     const PROT_SEM: u32 = 8;
@@ -120,7 +120,7 @@ pub(crate) fn mprotect(cx: &Ctx<'_>, addr: Addr, len: Len, prot: Prot) -> Result
     cx.cage.memory.protect_pages(range, prot.0 & ACCESS)
 }
 
-/// brk(2) as the kernel has it: the new break, or the old one where it cannot move.
+/// brk(2) in the kernel's form: the new break, or the old one if it cannot move.
 pub(crate) fn brk(cx: &Ctx<'_>, addr: Addr) -> Result<Addr> {
     let data_limit = cx.cage.settings().limits.data.0;
     let memory = &cx.cage.memory;

@@ -1,4 +1,5 @@
-//! The calls' arguments, checked in Linux's order. What mappings do is tested with the memory map.
+//! The calls' arguments, checked in Linux's order. The effects of mappings are tested with the
+//! memory map.
 
 use lind_abi::{Errno, nr};
 
@@ -24,7 +25,7 @@ fn addresses_and_lengths_are_checked() {
             assert_eq!(mmap(w, 0, len, PRIVATE_ANON), Err(Errno::ENOMEM), "{len:#x}");
         }
         let end = space::END.cast_signed();
-        // Below what is mapped by itself, for who asks.
+        // Fixed mappings may lie below those that the kernel places.
         for low in [0, 0xf000] {
             assert_eq!(mmap(w, low, page, PRIVATE_ANON | FIXED), Ok(low));
             assert_eq!(w.ok(nr::munmap, &[low, page]), 0);
@@ -71,7 +72,7 @@ fn the_limit_on_address_space_binds() {
         assert_eq!(mmap(w, 0, 65537, PRIVATE_ANON), Err(Errno::ENOMEM));
         let at = mmap(w, 0, 65536, PRIVATE_ANON).unwrap();
         assert_eq!(mmap(w, 0, 1, PRIVATE_ANON), Err(Errno::ENOMEM));
-        // What replaces a mapping needs no more.
+        // A mapping that replaces another needs no more room.
         assert_eq!(mmap(w, at, 65536, PRIVATE_ANON | FIXED), Ok(at));
         assert_eq!(w.ok(nr::munmap, &[at, 4096]), 0);
         assert!(mmap(w, 0, 1, PRIVATE_ANON).is_ok());

@@ -1,9 +1,11 @@
 //! Socket addresses on their way between guest and host.
 //!
-//! Those of IPv4 and IPv6 are the same on both sides. Of a unix address
-//! - a path leads where it would lead the guest's open(2), and names that come back are those that were bound;
-//! - an abstract name lives in a name space of the runner: the host's name is a random scope and then the guest's name, or the hash of one
-//!   that is too long for that. Cages of one runner see each other's, nobody sees the host's.
+//! IPv4 and IPv6 addresses are the same on both sides. Of a unix address
+//! - a path leads where it would lead the guest's open(2), and names that come back are those that
+//!   were bound;
+//! - an abstract name lives in a name space of the runner: the host's name is a random scope and
+//!   then the guest's name, or the hash of one that is too long for that. Cages of one runner see
+//!   each other's, nobody sees the host's.
 
 use std::ffi::CStr;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -23,7 +25,7 @@ use crate::host::place;
 use crate::procfs::Reached;
 use crate::root::{Change, Last, Walls};
 
-/// Reads an address, once. A NULL pointer or no length is no address.
+/// Reads an address, once. A NULL pointer or length 0 gives an empty address.
 pub(super) fn load(cx: &Ctx<'_>, from: In<Sockaddr>, len: u32) -> Result<Address> {
     if from.is_null() || len == 0 {
         return Ok(Address::NONE);

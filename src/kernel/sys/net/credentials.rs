@@ -1,7 +1,8 @@
-//! Who is at the other end of a unix socket and who sent a message: SO_PEERCRED and its like, SCM_CREDENTIALS.
+//! Credentials of the other end of a unix socket and of the sender of a message: SO_PEERCRED and
+//! its like, SCM_CREDENTIALS.
 //!
-//! See [`Senders`](crate::fd::Senders). What comes from outside the runner has no number here: 0, as on Linux for a process that the reader
-//! cannot see.
+//! See [`Senders`](crate::fd::Senders). A sender outside the runner has no number here: 0, as on
+//! Linux for a process that the reader cannot see.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -114,7 +115,7 @@ pub(super) fn is_ours(host: &Ucred) -> bool {
     u32::try_from(host.pid).is_ok_and(|pid| pid == std::process::id())
 }
 
-/// Who is at the other end; None if there is none.
+/// The credentials of the other end; None for a socket without one.
 fn peer(cx: &Ctx<'_>, file: &File) -> Result<Option<Arc<Who>>> {
     let host = net::peer_credentials(file.host())?;
     let Some(socket) = unix(file).filter(|_| (host.pid, host.uid) != (0, u32::MAX)) else { return Ok(None) };
@@ -128,7 +129,7 @@ fn peer(cx: &Ctx<'_>, file: &File) -> Result<Option<Arc<Who>>> {
     if !is_ours(&host) {
         return Ok(Some(Arc::new(Who { ids: Ids { pid: 0, uid: host.uid, gid: host.gid }, groups: Arc::new([]) })));
     }
-    // Who has connected a moment ago may be about to say so.
+    // A socket that connected a moment ago may be about to get its name.
     for _ in 0..100 {
         let name = net::peer(file.host())?;
         if name.bytes() != AF_UNIX {
@@ -179,7 +180,7 @@ fn ask(cx: &Ctx<'_>, socket: &Socket) {
     if let Some(pair) = &socket.pair {
         pair.asked.store(true, Ordering::SeqCst);
     }
-    // One that came in a message may be an end of a pair.
+    // A socket that came in a message may be an end of a pair.
     let anywhere = socket.pair.is_none() && socket.travelled.load(Ordering::Acquire);
     if cx.kernel.senders.ask(anywhere) {
         // The short way of write(2) sends no token.
@@ -187,7 +188,8 @@ fn ask(cx: &Ctx<'_>, socket: &Socket) {
     }
 }
 
-/// What is to go with what the cage sends by a file, for who receives it to know who it was. `claims`: it says itself as whom it does.
+/// The token to send along with a message, by which the receiver knows the sender; None if none is
+/// needed. `claims`: the message has SCM_CREDENTIALS of its own.
 ///
 /// # Errors
 /// ENOBUFS, EMFILE.
@@ -260,7 +262,8 @@ pub(super) fn take_token(cx: &Ctx<'_>, control: &mut Vec<Control<OwnedFd>>) -> O
     found
 }
 
-/// What a received SCM_CREDENTIALS is to say. A message of a stream may be received in parts, of which only the first has the token.
+/// The contents of a received SCM_CREDENTIALS. A message of a stream may be received in parts, of
+/// which only the first has the token.
 pub(super) fn of_sender(cx: &Ctx<'_>, file: Option<&File>, token: Option<Token>, data: &[u8]) -> Vec<u8> {
     let word =
         |at: usize| data.get(at..at + 4).and_then(|word| word.try_into().ok()).map_or(u32::MAX, u32::from_le_bytes);
@@ -277,7 +280,8 @@ pub(super) fn of_sender(cx: &Ctx<'_>, file: Option<&File>, token: Option<Token>,
     [ids.pid, ids.uid, ids.gid].map(u32::to_le_bytes).concat()
 }
 
-/// Who sent what came before; before anything came, who has connected: it was sent before anybody asked, and was not accepted yet.
+/// The sender of the previous bytes; before any came, the process that has connected: its bytes
+/// were sent before anybody asked, and the connection was not accepted yet.
 fn last(cx: &Ctx<'_>, file: Option<&File>) -> Option<Token> {
     let file = file.filter(|file| is_stream(file))?;
     let last = *unix(file)?.last.locked();

@@ -15,7 +15,7 @@ pub(super) fn has_address(level: SockLevel, option: i32) -> bool {
     matches!(level.0, SockLevel::SOL_IP | SockLevel::SOL_IPV6) && (42..=48).contains(&option)
 }
 
-/// The value as the host has it.
+/// The value in the host's layout.
 ///
 /// # Errors
 /// EINVAL for one without a whole word.
@@ -24,7 +24,7 @@ pub(super) fn widen(guest: &[u8]) -> Result<Vec<u8>> {
     Ok([word, &PAD, rest].concat())
 }
 
-/// The value as a guest has it.
+/// The value in the guest's layout.
 pub(super) fn narrow(host: &[u8]) -> Vec<u8> {
     let (word, rest) = host.split_at(WORD.min(host.len()));
     [word, rest.get(PAD.len()..).unwrap_or_default()].concat()

@@ -1,6 +1,7 @@
-//! What netdevice(7) answers about interfaces. Nothing is changed by a guest.
+//! The requests of netdevice(7) about interfaces. Nothing is changed by a guest.
 //!
-//! A guest's struct ifreq has a union of 16 bytes where the host's has 24; only SIOCGIFMAP uses the difference.
+//! A guest's struct ifreq has a union of 16 bytes where the host's has 24; only SIOCGIFMAP uses the
+//! difference.
 
 use lind_abi::{Errno, In, InOut, Out, Result};
 

@@ -186,8 +186,8 @@ impl Kernel {
     }
 }
 
-/// What has been accepted by a listener of the loopback: what is known of the new socket and its peer's address. `Err(())` for a connection that
-/// did not come from a cage of this runner.
+/// The state of a socket that a listener of the loopback has accepted, and its peer's address.
+/// `Err(())` for a connection that did not come from a cage of this runner.
 pub(super) fn accepted(
     cx: &Ctx<'_>,
     listener: &File,
@@ -200,7 +200,7 @@ pub(super) fn accepted(
     Some(Ok((Private::new(listener.family, Protocol::Tcp), shown(listener.family, named.from))))
 }
 
-/// What a socket that came in a message is, if it is one of these.
+/// Marks a socket that came in a message as one of these, if it is one.
 pub(super) fn received(cx: &Ctx<'_>, host: BorrowedFd<'_>, socket: &Socket) {
     if let Some(named) = net::name(host).ok().and_then(|name| cx.kernel.loopback.named(&name)) {
         let _ = socket.loopback.set(Arc::new(Private::new(named.family, named.protocol)));
@@ -214,7 +214,8 @@ pub(super) fn sender(cx: &Ctx<'_>, fd: Fd, from: &Address) -> Option<Address> {
     private(&file).map(|private| shown(private.family, settled(named.from)))
 }
 
-/// What is to be sent to a marked address, or by a socket of the loopback with an address or control messages; None for all other cases.
+/// Sends to a marked address, or by a socket of the loopback with an address or control messages;
+/// None in all other cases.
 pub(super) fn send(cx: &Ctx<'_>, fd: Fd, data: &Vector<'_>, to: &Address, flags: MsgFlags) -> Option<Result<usize>> {
     let file = match cx.file(fd) {
         Ok(file) => file,
@@ -274,7 +275,7 @@ fn have_port(cx: &Ctx<'_>, file: &File, private: &Private) -> Result<()> {
 
 /// The socket that has an option: the one that keeps what unix sockets do not have, or None for the socket itself.
 pub(super) fn keeper(file: &File, level: SockLevel, option: i32) -> Option<Result<BorrowedFd<'_>>> {
-    /// What is about the bytes themselves.
+    /// Options about the bytes themselves.
     const CARRIED: [i32; 12] = [
         libc::SO_ERROR,
         libc::SO_SNDBUF,

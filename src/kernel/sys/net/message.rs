@@ -151,7 +151,7 @@ fn send_by(
     }
 }
 
-/// What goes by one call of the host.
+/// Sends by one call of the host.
 fn send_once(
     cx: &Ctx<'_>,
     fd: Fd,
@@ -207,7 +207,7 @@ fn send_pieces<'f>(
 /// Sends bytes with a token; None where none has to go with them.
 ///
 /// # Errors
-/// What send(2) says.
+/// The errors of send(2).
 pub(crate) fn send_with_token(
     cx: &Ctx<'_>,
     fd: Fd,
@@ -334,7 +334,8 @@ fn files(cx: &Ctx<'_>, fd: Fd, control: &[Control<i32>]) -> Result<Vec<FileRef>>
             return Err(Errno::EINVAL);
         }
         let file = cx.file(Fd { number, cage: fd.cage })?;
-        // What the host would send is another one, and not for everybody; or it is the grate's that was given it.
+        // The host's descriptor behind these is another file, which not everybody may have, or one
+        // that was given to the grate alone.
         if matches!(&file.kind, Kind::Pseudo(place) if place.is_directory()) || matches!(file.kind, Kind::Numbered) {
             return Err(Errno::EPERM);
         }
@@ -370,7 +371,8 @@ fn accept(
     }
 }
 
-/// What of control messages finds room, as the host leaves out what does not: of the first too long for it a part, and what comes after that.
+/// The control messages that fit into the room; as on the host, the first that is too long is cut,
+/// and those after it are dropped.
 fn fitting(control: Vec<Control<OwnedFd>>, room: usize, said: &mut i32) -> Vec<Control<OwnedFd>> {
     let mut left = room;
     let mut fitting = Vec::new();

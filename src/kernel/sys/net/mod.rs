@@ -1,8 +1,8 @@
 //! Sockets: unix, IPv4 and IPv6.
 //!
-//! The host does the talking. What is done here: addresses of unix sockets are kept inside the guest's root and the
-//! runner's own name space, descriptors in control messages are translated, and options that hold addresses or attach
-//! programs are refused.
+//! The host does the talking. This module keeps addresses of unix sockets inside the guest's root
+//! and the runner's own name space, translates descriptors in control messages, and refuses options
+//! that hold addresses or attach programs.
 
 mod address;
 mod credentials;

@@ -28,7 +28,7 @@ pub(crate) fn connect(cx: &Ctx<'_>, fd: Fd, addr: In<Sockaddr>, len: Len) -> Res
     let mut again = false;
     credentials::connects(cx, &socket);
     address::reach(cx, &to, |to| match net::connect(socket.host(), to) {
-        // An interrupted attempt goes on by itself, and may succeed before it is taken up again.
+        // An interrupted attempt continues in the host, and may succeed before it is repeated.
         Err(Errno::EISCONN) if again => Ok(()),
         result => {
             again = result == Err(Errno::EINTR);

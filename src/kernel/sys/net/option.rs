@@ -67,7 +67,7 @@ pub(crate) fn getsockopt(
     cx.store(cx.writing(len), &filled)
 }
 
-/// A value with an address in it, as the host has it.
+/// A value with an address in it, in the host's layout.
 fn address_value(cx: &Ctx<'_>, value: In<u8>, len: u32) -> Result<Vec<u8>> {
     let len = usize::try_from(len).ok().filter(|&len| len <= group::LONGEST).ok_or(Errno::ENOBUFS)?;
     let mut bytes = vec![0; len];
@@ -95,7 +95,8 @@ fn refuse(level: SockLevel, option: i32) -> Result<()> {
         // From 64 on come the tables of netfilter and its like.
         SockLevel::SOL_IP => option >= 64 && option != SO_ORIGINAL_DST,
         SockLevel::SOL_IPV6 => IP6T_TABLES.contains(&option),
-        // What else there is has plain values, or belongs to families and protocols that guests do not get.
+        // All other options have plain values, or belong to families and protocols that guests do
+        // not get.
         _ => false,
     };
     if refused { Err(Errno::ENOPROTOOPT) } else { Ok(()) }

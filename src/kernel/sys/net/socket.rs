@@ -14,7 +14,7 @@ use crate::fd::{File, Kind, Pair, Socket};
 use crate::host::{errno, net};
 use crate::spin;
 
-/// What socket(2) calls the type, without its flags.
+/// The bits of the type in socket(2)'s argument, without its flags.
 const KIND: u32 = 0xf;
 const FLAGS: u32 = SocketType::SOCK_NONBLOCK | SocketType::SOCK_CLOEXEC;
 const SOCK_PACKET: u32 = 10;
@@ -23,7 +23,7 @@ const SOCK_PACKET: u32 = 10;
 pub(crate) fn socket(cx: &Ctx<'_>, domain: SocketDomain, kind: SocketType, protocol: i32) -> Result<NewFd> {
     let (family, protocol, kind_and_flags) = checked(domain, kind, protocol)?;
     cx.cage.fds.check_room(1)?;
-    // What is sent may be any size.
+    // Messages may have any size.
     let (kind, flags) = (rustix::net::SocketType::from_raw(kind_and_flags & KIND), host_flags(kind_and_flags));
     let host = rustix::net::socket_with(family, kind, flags, protocol).map_err(errno)?;
     add(cx, host, Socket::default(), kind_and_flags & SocketType::SOCK_CLOEXEC != 0)
@@ -113,7 +113,7 @@ fn add(cx: &Ctx<'_>, host: OwnedFd, socket: Socket, cloexec: bool) -> Result<New
     cx.cage.fds.add(File::new(host, Kind::Socket(socket)), cloexec).map(NewFd)
 }
 
-/// Takes back a descriptor that the guest has not been told of.
+/// Closes a descriptor whose number the guest does not know yet.
 fn close(cx: &Ctx<'_>, fd: NewFd) {
     drop(cx.cage.fds.remove(fd.0, cx.reader(cx.cage.id)));
 }

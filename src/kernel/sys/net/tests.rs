@@ -106,7 +106,8 @@ fn families_and_types() {
     });
 }
 
-/// Whatever the arguments are, a call of these ends in a result or an errno, and what was opened can be closed.
+/// A call of these ends in a result or an errno, whatever its arguments are, and its new
+/// descriptors can be closed.
 #[test]
 fn any_arguments_end_in_a_result() {
     use std::os::fd::AsRawFd;

@@ -44,7 +44,8 @@ pub(crate) fn sendto(
     sent.inspect_err(|errno| failed(cx, fd, socket.as_fd(), flags, *errno))
 }
 
-/// What follows from a send that failed: SIGPIPE, if the sender wants it, and what O_ASYNC waits for.
+/// Handles the consequences of a failed send: SIGPIPE, if the sender wants it, and what O_ASYNC
+/// waits for.
 pub(super) fn failed(cx: &Ctx<'_>, fd: Fd, socket: BorrowedFd<'_>, flags: MsgFlags, errno: Errno) {
     if errno != Errno::EPIPE || !flags.has(MsgFlags::MSG_NOSIGNAL) {
         crate::sys::fs::write_failed(cx, fd, socket, errno);

@@ -14,7 +14,7 @@ const MOST: u64 = 6 << 20;
 /// Linux's MAX_ARG_STRLEN.
 const MOST_STRING: usize = 32 * 4096;
 
-/// What is left for strings.
+/// The room left for strings.
 pub(crate) struct Room(usize);
 
 impl Room {
@@ -31,7 +31,7 @@ impl Room {
     }
 }
 
-/// Reads a NULL-terminated array of 32-bit string pointers; NULL is an empty one, as Linux has it.
+/// Reads a NULL-terminated array of 32-bit string pointers; NULL is an empty array, as on Linux.
 ///
 /// # Errors
 /// E2BIG, EFAULT.

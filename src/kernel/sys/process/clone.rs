@@ -8,13 +8,13 @@ use lind_abi::{Addr, Errno, Out, Pid, Result};
 use crate::cage::{How, make_child, parent_of};
 use crate::call::Ctx;
 
-/// What the threads of a cage share, always all of it.
+/// The state that threads of a cage always share.
 const SHARED: u32 = CloneFlags::CLONE_VM
     | CloneFlags::CLONE_FS
     | CloneFlags::CLONE_FILES
     | CloneFlags::CLONE_SIGHAND
     | CloneFlags::CLONE_THREAD;
-/// What asks for words to be written, or means nothing here.
+/// Flags that ask for words to be written, or have no effect here.
 const HARMLESS: u32 = CloneFlags::CLONE_SETTLS
     | CloneFlags::CLONE_PARENT_SETTID
     | CloneFlags::CLONE_CHILD_SETTID
@@ -47,7 +47,7 @@ pub(crate) fn clone(
         return Err(Errno::EPERM);
     }
     if cx.thread.cage.id != cx.cage.id {
-        // There is no thread of that cage on this stack whose likeness could be made.
+        // No thread of that cage is on this stack, so none can be copied.
         return Err(Errno::ESRCH);
     }
     let kind = flags.0 & !HARMLESS;

@@ -28,7 +28,7 @@ impl Kind {
         }
     }
 
-    /// What it takes to become anybody.
+    /// The capability to take on any id.
     fn capability(self) -> u64 {
         match self {
             Kind::User => capability::SETUID,

@@ -62,10 +62,11 @@ pub(crate) fn execveat(
     Ok(NoReturn)
 }
 
-/// The program that a path leads to through our trees, as `/dev/fd/3` does. None for one that leads to the host's files, or is a name to look for.
+/// The program that a path leads to through our trees, as `/dev/fd/3` does. None for one that leads
+/// to the host's files, or is a name to look for.
 ///
 /// # Errors
-/// EACCES for what is no regular file, and what following the path says.
+/// EACCES if it is not a regular file, and the errors of following the path.
 pub(in crate::sys) fn spawned_file(cx: &Ctx<'_>, path: &CStr) -> Result<Option<OwnedFd>> {
     if !path.to_bytes().starts_with(b"/dev/") && !path.to_bytes().starts_with(b"/proc/") {
         return Ok(None);

@@ -8,8 +8,8 @@ use super::process_behind;
 use crate::cage::{Next, Status, Wait, Which, wait_child};
 use crate::call::Ctx;
 
-/// exit(2): only the calling thread. What is left to do happens when control is back at the thread's own call, so a
-/// grate that forwards the call can finish its bookkeeping; for it the call returns 0.
+/// exit(2): only the calling thread. The thread ends when control is back at its own call, so a
+/// grate that forwards the call can finish its bookkeeping; for the grate the call returns 0.
 pub(crate) fn exit(cx: &Ctx<'_>, status: i32) -> Result<NoReturn> {
     leave(cx, Next::ExitThread(status))
 }
@@ -21,7 +21,7 @@ pub(crate) fn exit_group(cx: &Ctx<'_>, status: i32) -> Result<NoReturn> {
 
 fn leave(cx: &Ctx<'_>, next: Next) -> Result<NoReturn> {
     if cx.thread.cage.id != cx.cage.id {
-        // There is no thread of that cage on this stack whose flow could change.
+        // No thread of that cage is on this stack, so none can be ended.
         return Err(Errno::ESRCH);
     }
     cx.thread.set_next(next);

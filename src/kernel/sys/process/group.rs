@@ -28,7 +28,7 @@ pub(crate) fn getsid(cx: &Ctx<'_>, of: Pid) -> Result<Pid> {
     asked_of(cx, of, Cage::session)
 }
 
-/// What every cage may know of every other.
+/// The facts that every cage may know about every other.
 fn asked_of(cx: &Ctx<'_>, of: Pid, what: fn(&Cage) -> u32) -> Result<Pid> {
     if of.0 == 0 {
         return Ok(pid(what(cx.cage)));

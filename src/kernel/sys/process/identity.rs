@@ -1,4 +1,4 @@
-//! Who a process is.
+//! Ids of a process: its own, its parent's, its users and groups.
 
 use std::sync::atomic::Ordering;
 

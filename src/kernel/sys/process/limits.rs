@@ -35,8 +35,8 @@ fn get(cage: &Cage, resource: Resource) -> Result<Rlimit> {
     Ok(Rlimit { cur, max })
 }
 
-/// A hard limit goes down; who has CAP_SYS_RESOURCE raises it again, to what the cage was started with, for limits are part of its walls. What
-/// a grate sets for a client stays.
+/// A hard limit can only go down; a process with CAP_SYS_RESOURCE raises it again, to what the cage
+/// was started with, for limits are part of its walls. Limits that a grate sets for a client stay.
 fn set(cx: &Ctx<'_>, cage: &Cage, resource: Resource, new: Rlimit) -> Result<()> {
     replace(cx, cage, resource, new)?;
     if resource.0 == Resource::RLIMIT_CPU

@@ -1,4 +1,5 @@
-//! What the machine is called. The host's names are what a runner begins with; its cages may give it others.
+//! The names of the machine. The host's names are what a runner begins with; its cages may give it
+//! others.
 
 use std::sync::Mutex;
 
@@ -70,7 +71,8 @@ pub(crate) fn uname(cx: &Ctx<'_>, buf: Out<Utsname>) -> Result<()> {
     cx.store(buf, &name)
 }
 
-/// The release; for programs that take it for two numbers and a third that is small, 2.6.60 and more, as Linux has it.
+/// The release; with UNAME26, for programs that expect two numbers and a small third, 2.6.60 and
+/// more, as on Linux.
 fn release(cx: &Ctx<'_>, host: &[u8]) -> Vec<u8> {
     if cx.cage.settings().persona & persona::UNAME26 == 0 {
         return host.to_vec();

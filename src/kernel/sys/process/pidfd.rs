@@ -10,7 +10,7 @@ use crate::fd::{File, Kind, ready_fd};
 /// O_NONBLOCK: waitid(2) does not wait.
 const PIDFD_NONBLOCK: u32 = 0o4000;
 
-/// pidfd_open(2). Whose a process is matters when it is used.
+/// pidfd_open(2). Permission is checked when the descriptor is used.
 pub(crate) fn pidfd_open(cx: &Ctx<'_>, pid: Pid, flags: u32) -> Result<NewFd> {
     if flags & !PIDFD_NONBLOCK != 0 {
         return Err(Errno::EINVAL);

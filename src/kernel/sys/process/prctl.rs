@@ -7,7 +7,7 @@ use crate::cage::signal::LAST;
 use crate::call::Ctx;
 use crate::lock::Locked;
 
-/// prctl(2). What is not here is EINVAL, as for an option the kernel does not know.
+/// prctl(2). Other options are EINVAL, as on a kernel that does not know them.
 pub(crate) fn prctl(cx: &Ctx<'_>, op: PrctlOp, a: u64, b: u64, c: u64, d: u64) -> Result<i32> {
     let unused = |values: &[u64]| if values.iter().all(|&v| v == 0) { Ok(()) } else { Err(Errno::EINVAL) };
     match op.0 {
@@ -48,7 +48,7 @@ pub(crate) fn prctl(cx: &Ctx<'_>, op: PrctlOp, a: u64, b: u64, c: u64, d: u64) -
             Ok(0)
         }
         PrctlOp::PR_SET_SECCOMP => strict(cx, a),
-        // Who is confined cannot ask.
+        // A confined process cannot ask.
         PrctlOp::PR_GET_SECCOMP => Ok(0),
         PrctlOp::PR_CAPBSET_READ
         | PrctlOp::PR_CAPBSET_DROP
@@ -77,7 +77,7 @@ fn strict(cx: &Ctx<'_>, mode: u64) -> Result<i32> {
     Ok(0)
 }
 
-/// The name is what stands before the NUL, and at most 15 bytes of it.
+/// Sets the name: the bytes before the NUL, and at most 15 of them.
 fn set_name(cx: &Ctx<'_>, addr: u64) -> Result<i32> {
     let mut name = [0; 16];
     for (at, byte) in (addr..).zip(&mut name[..15]) {

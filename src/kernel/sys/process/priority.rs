@@ -14,7 +14,7 @@ const PRIO_USER: i32 = 2;
 const LOWEST: i32 = 19;
 const HIGHEST: i32 = -20;
 
-/// getpriority(2) as the kernel has it: from 40 down to 1, of the one that stands in front of the others.
+/// getpriority(2) in the kernel's form: from 40 down to 1, the highest of the processes meant.
 pub(crate) fn getpriority(cx: &Ctx<'_>, which: i32, who: i32) -> Result<i32> {
     let mut best: Option<i32> = None;
     for_each(cx, which, who, |cage| {

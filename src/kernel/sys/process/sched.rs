@@ -20,7 +20,7 @@ const SCHED_RR: u32 = 2;
 const SCHED_BATCH: u32 = 3;
 const SCHED_IDLE: u32 = 5;
 const SCHED_DEADLINE: u32 = 6;
-/// Those of real time have priorities from 1 to this.
+/// The highest priority of the real-time policies; the lowest is 1.
 const HIGHEST: u32 = 99;
 
 /// struct sched_attr as it was first, and as it has become.

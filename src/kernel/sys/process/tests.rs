@@ -48,7 +48,7 @@ fn ids_change_only_among_those_the_cage_has() {
 #[test]
 fn hard_limits_only_go_down() {
     in_world(Walls::Openat2, |w| {
-        // Who has CAP_SYS_RESOURCE raises them again: tests/conformance/process/real_time.c.
+        // A process with CAP_SYS_RESOURCE raises them again: tests/conformance/process/real_time.c.
         w.thread.cage.settings().credentials.capabilities.effective = 0;
         let set = |resource: i64, cur, max| w.call(nr::setrlimit, &[resource, w.value(&Rlimit { cur, max })]);
         assert_eq!(set(7, 10, 20), Ok(0));

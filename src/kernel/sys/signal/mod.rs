@@ -22,7 +22,7 @@ fn check_size(size: Len) -> Result<()> {
     if size.0 == SET_SIZE { Ok(()) } else { Err(Errno::EINVAL) }
 }
 
-/// EINVAL for what is no signal from 1 to 64.
+/// The number of a signal; EINVAL unless it is from 1 to 64.
 fn number(signal: Signal) -> Result<u8> {
     u8::try_from(signal.0).ok().filter(|signal| (1..=LAST).contains(signal)).ok_or(Errno::EINVAL)
 }

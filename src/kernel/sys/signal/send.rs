@@ -1,6 +1,7 @@
 //! Sending signals: to a process, a thread, a group, all.
 //!
-//! Who may signal whom says [`signal::Permission`], but for SIGCONT, which goes to all of the sender's session.
+//! [`signal::Permission`] decides which signals are permitted, except for SIGCONT, which goes to
+//! all of the sender's session.
 
 use std::cell::OnceCell;
 use std::sync::Arc;

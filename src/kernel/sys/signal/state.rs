@@ -1,4 +1,4 @@
-//! What signals do, which are blocked, which are pending.
+//! The calls about dispositions, masks and pending signals.
 
 use std::sync::atomic::Ordering;
 

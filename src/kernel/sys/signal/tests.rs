@@ -1,4 +1,4 @@
-//! What signals do, and to whom they may be sent.
+//! Tests of the effects of signals, and of the permission to send them.
 
 use lind_abi::layout::Sigaction;
 use lind_abi::{Errno, nr};
@@ -8,7 +8,7 @@ use crate::cage::{Next, Status, Thread};
 use crate::root::Walls;
 use crate::testing::{World, in_world};
 
-/// What the engine would do next, where that is to leave guest code.
+/// The engine's next step, if that is to leave guest code.
 fn left(w: &World) -> Option<Next> {
     match w.thread.next_step(&w.kernel) {
         Step::Leave(next) => Some(next),
@@ -218,7 +218,7 @@ fn a_cage_signals_no_grate_that_a_composer_shows_its_calls_to() {
         assert_eq!(program.ok(nr::kill, &[-1, 9]), 0);
         assert_eq!(left(&other), Some(Next::Exit(Status::Signaled { signal: 9 })));
         assert_eq!(left(&inner), None);
-        // What it starts for itself is its own.
+        // A process that the grate starts for itself may signal it.
         let helper = inner.sibling();
         handles(&helper, w);
         assert_eq!(helper.ok(nr::kill, &[id(&inner), 0]), 0);
@@ -234,7 +234,7 @@ fn a_cage_signals_its_descendants_alone() {
             serialized: false,
         });
         let (one, two) = (w.sibling(), w.sibling());
-        // Over the first stands a grate, which also stands over the second.
+        // The first cage has a grate, which is thereby also one of the second's.
         one.thread.cage.handlers.set(500, entry, |_| Ok::<(), ()>(())).unwrap();
         two.thread.cage.handlers.set(500, crate::threei::Change::To(grate(&one)), |_| Ok::<(), ()>(())).unwrap();
         assert_eq!(one.ok(nr::kill, &[id(&two), 0]), 0);

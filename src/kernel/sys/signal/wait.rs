@@ -17,7 +17,7 @@ pub(crate) fn pause(cx: &Ctx<'_>) -> Result<()> {
 /// sigsuspend(2)
 pub(crate) fn rt_sigsuspend(cx: &Ctx<'_>, set: In<Sigset>, size: Len) -> Result<()> {
     check_size(size)?;
-    // NULL is no mask here.
+    // Unlike elsewhere, NULL is not a valid mask here.
     let _: Sigset = cx.load(set)?;
     let masked = mask(cx, set, size)?;
     let errno = until_signal(cx);

@@ -57,7 +57,7 @@ pub(crate) fn futex(
         }
         FutexOp::FUTEX_WAKE | FutexOp::FUTEX_WAKE_BITSET => host::wake(word(cx, addr)?, op.0, value, 0, None, value3),
         FutexOp::FUTEX_REQUEUE | FutexOp::FUTEX_CMP_REQUEUE | FutexOp::FUTEX_WAKE_OP => {
-            // A count stands where the timeout would.
+            // The argument of the timeout holds a count.
             let value2 = u32::try_from(timeout.addr & u64::from(u32::MAX)).map_err(|_| Errno::EINVAL)?;
             host::wake(word(cx, addr)?, op.0, value, value2, Some(word(cx, addr2)?), value3)
         }

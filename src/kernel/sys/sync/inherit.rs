@@ -1,8 +1,10 @@
 //! Futexes with priority inheritance: FUTEX_LOCK_PI and its like.
 //!
-//! The word is as Linux has it: who holds the lock, whether somebody waits, whether a holder has died. The host cannot keep it, since its threads have
-//! other numbers. No priority is inherited: every cage has the ordinary policy, for which Linux inherits none that counts either. Who has waited
-//! takes the lock with the mark that somebody waits, since others may, so that its release comes here.
+//! The word is Linux's: the holder of the lock, whether somebody waits, whether a holder has died.
+//! The host cannot keep it, since its threads have other numbers. No priority is inherited: every
+//! cage has the ordinary policy, for which Linux inherits none that counts either. A thread that
+//! has waited takes the lock with the mark that somebody waits, since others may, so that its
+//! release comes here.
 
 use lind_abi::flags::FutexOp;
 use lind_abi::layout::Timespec;

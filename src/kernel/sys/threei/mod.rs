@@ -164,7 +164,7 @@ fn memory_of<'a>(
     same: impl FnOnce([u64; 6]) -> bool,
     held: &'a mut Option<Arc<Cage>>,
 ) -> Result<&'a GuestMemory> {
-    // What a grate does all the time, between itself and its client, needs no look-up.
+    // Copies between a grate and its client, which are the most frequent, need no look-up.
     match cx.served {
         Some(s) if s.call.nr == nr::copy_data_between_cages => memory_of_another(cx, owner, named, same, held),
         _ if named == u64::from(cx.cage.id.0) => Ok(&cx.cage.memory.guest),

@@ -7,12 +7,13 @@ use crate::call::make_syscall;
 use crate::runtime::Served;
 use crate::testing::{NoHop, World, both_walls};
 
-/// What `client` makes, and its grate `w` passes on.
+/// A call of `client` that its grate `w` relays.
 fn passed_on(w: &World, client: &World, number: u32, values: [i64; 6]) -> Result<i64, Errno> {
     made_instead(w, client, number, values, values)
 }
 
-/// What `client` makes, and its grate `w` makes with other values: as a call on the client, or on itself as Lind's grates do.
+/// A call of `client` that its grate `w` makes with other values: as a call on the client, or on
+/// itself as Lind's grates do.
 fn made_instead(w: &World, client: &World, number: u32, values: [i64; 6], instead: [i64; 6]) -> Result<i64, Errno> {
     let id = client.thread.cage.id;
     let words = Word::six(values.map(i64::cast_unsigned));
@@ -103,7 +104,7 @@ fn clients_register_no_more_by_a_grate_that_changes_it() {
         assert_eq!(register([id(&child), 500, id(&client)], [id(&other), 500, id(&client)]), Err(Errno::EPERM));
         assert_eq!(register([id(&child), 500, id(&client)], [id(&child), 3000, id(&client)]), Ok(0));
         assert_eq!(register([id(&child), 500, id(&client)], [id(w), 3000, id(&client)]), Ok(0));
-        // Its own functions a grate registers as ever.
+        // A grate may still register its own functions.
         assert_eq!(register([id(&child), 500, id(&client)], [id(&child), 501, id(w)]), Ok(0));
     });
 }

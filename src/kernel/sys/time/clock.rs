@@ -11,7 +11,7 @@ use crate::cage::{Cage, Thread, usage};
 use crate::call::Ctx;
 use crate::host;
 
-/// What a clock id names.
+/// The source of a clock.
 enum Source {
     /// A clock of the host.
     Host(i32),

@@ -56,7 +56,7 @@ fn to_timeval(left: Left) -> Itimerval {
         sec: i64::try_from(nanos / SECOND).unwrap_or(i64::MAX),
         usec: i64::try_from(nanos % SECOND / 1000).unwrap_or(0),
     };
-    // What is left is not nothing.
+    // A remaining time does not become 0 by rounding.
     let value = if left.value > 0 { left.value.max(1000) } else { 0 };
     Itimerval { interval: time(left.interval), value: time(value) }
 }

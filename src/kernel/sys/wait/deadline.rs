@@ -47,7 +47,7 @@ impl Deadline {
         if timeout.is_null() { Ok(Deadline::Never) } else { cx.load_timespec(timeout).map(Deadline::after) }
     }
 
-    /// What is left until then, nothing if it has passed. None if it never comes.
+    /// The time left until then, zero if it has passed. None if it never comes.
     pub(crate) fn remaining(&self) -> Option<Timespec> {
         let end = match self {
             Deadline::Never => return None,

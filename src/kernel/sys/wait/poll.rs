@@ -79,7 +79,7 @@ fn poll_one(cx: &Ctx<'_>, at: InOut<Pollfd>, deadline: Deadline) -> Result<usize
     Ok(ready)
 }
 
-/// What an entry of the guest's array names.
+/// The meaning of an entry of the guest's array.
 #[derive(Default)]
 enum Entry {
     /// Nothing: a negative number.

@@ -31,7 +31,7 @@ fn event(w: &World, events: u32, data: u64) -> i64 {
     w.value(&EpollEvent { events, data })
 }
 
-/// What epoll_wait says at once.
+/// The events that epoll_wait reports at once.
 fn ready(w: &World, ep: i64) -> Vec<(u32, u64)> {
     let at = w.buffer(8 * size_of::<EpollEvent>());
     let count = w.ok(epoll_wait, &[ep, at, 8, 0]);

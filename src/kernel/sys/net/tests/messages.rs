@@ -1,4 +1,4 @@
-//! What messages carry, and who sent them.
+//! Tests of messages: their contents and their senders.
 
 use lind_abi::Errno;
 use lind_abi::layout::{Iovec, Msghdr, Ucred};

@@ -214,7 +214,7 @@ fn abstract_names_belong_to_the_runner() {
     });
 }
 
-/// The hash of a long name is no name that a guest could give.
+/// The hash of a long name is not a name that a guest could give.
 #[test]
 fn long_abstract_names_meet_no_others() {
     let names = crate::fd::SocketNames::new();
