@@ -317,7 +317,7 @@ static int64_t on_close(const struct lind_call *call)
 	if (!c)
 		return lind_forward(call);
 	r = forward_and_lock(c, call);
-	/* Whatever the result, the number is free, unless it was not open. */
+	/* The number is free after any result but EBADF. */
 	if (r != -EBADF)
 		clear(c, lind_arg32(call, 0));
 	pthread_mutex_unlock(&c->lock);

@@ -1,7 +1,7 @@
 /*
- * Policies in the JSON that container runtimes take (Docker's seccomp profiles): defaultAction, defaultErrnoRet, syscalls with
- * names, action, errnoRet, args, includes and excludes. Their names are those of all of Linux's architectures, so one that is
- * no call here is left out.
+ * Policies in the JSON that container runtimes take (Docker's seccomp profiles): defaultAction,
+ * defaultErrnoRet, syscalls with names, action, errnoRet, args, includes and excludes. Their names
+ * are those of all of Linux's architectures, so a name without a call here is left out.
  */
 #include <cJSON.h>
 #include <errno.h>
@@ -19,7 +19,7 @@ static const char *file;
 static char unknown[512];
 static unsigned unknown_count;
 
-/* What Docker gives a container. */
+/* The capabilities that Docker gives a container. */
 static const char *capabilities =
 	"CAP_CHOWN,CAP_DAC_OVERRIDE,CAP_FSETID,CAP_FOWNER,CAP_MKNOD,CAP_NET_RAW,CAP_SETGID,CAP_SETUID,CAP_SETFCAP,CAP_SETPCAP,"
 	"CAP_NET_BIND_SERVICE,CAP_SYS_CHROOT,CAP_KILL,CAP_AUDIT_WRITE";
@@ -76,8 +76,8 @@ static const cJSON *member(const cJSON *in, const char *name)
 }
 
 /*
- * An object has these keys, each at most once. What is not known here is refused: a condition that is left out, because it is misspelt or
- * of a later version, would let through more than the file says.
+ * An object has these keys, each at most once. An unknown key is refused: a condition that is left
+ * out, because it is misspelt or of a later version, would let through more than the file says.
  */
 static void check_keys(const cJSON *object, int place, const char *what, const char *const *keys)
 {
@@ -294,7 +294,8 @@ static bool counts(const cJSON *entry, int place)
 	return in && !out;
 }
 
-/* What says no more than the default is no rule to libseccomp, wherever it stands: another entry about the same call decides. */
+/* A rule that only repeats the default does not count for libseccomp, in any place: another
+ * entry about the same call decides. */
 static bool is_default(const struct rule *rule, const struct rule *otherwise)
 {
 	return rule->action == otherwise->action && (rule->action != DENY || rule->error == otherwise->error);

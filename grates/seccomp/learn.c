@@ -222,7 +222,7 @@ void learn_address(const struct lind_call *c, uint32_t as, const struct sockaddr
 	if (said && as == SYS_bind) {
 		const struct sockaddr_in *in = (const void *)a;
 
-		/* The port stands at the same place in both families. */
+		/* The port is at the same place in both families. */
 		if (a->ss_family != AF_UNIX && !in->sin_port)
 			free_port_bound();
 		if (!strncmp(text, "unix:/", 6))

@@ -17,14 +17,14 @@ struct set {
 	uint32_t values[FEW_VALUES];
 };
 
-/* What was done by calls with the same values. */
+/* The calls with the same values. */
 struct group {
 	struct set args[6];
 	void *things;			/* paths or addresses: a tree of strings, as of tsearch */
 	bool anything;			/* something that no pattern says */
 };
 
-/* What was done by one call. Where there are too many groups they are one. */
+/* The uses of one call. If there are too many groups, they are joined to one. */
 struct learned {
 	bool made, looks, joined;
 	unsigned count;

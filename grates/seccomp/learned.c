@@ -85,7 +85,7 @@ static unsigned entries_of(const struct learned *l, struct entry *to)
 	return n;
 }
 
-/* The names whose bits make up a value, or some of them. What is left of it. */
+/* Writes the names whose bits make up a value, or some of them. Returns the remaining bits. */
 static uint32_t write_flags(uint32_t value, const struct lind_name *rows)
 {
 	uint32_t left = value;
@@ -207,7 +207,7 @@ void write_policy(struct learned *const *of, int fd, const char *path)
 {
 	const struct lind_syscall *row;
 
-	/* What the program may have written there in the meantime is not part of it. */
+	/* Remove anything that the program may have written there in the meantime. */
 	if (ftruncate(fd, 0) || !(output = fdopen(fd, "w")))
 		lind_die("%s: %s", path, strerror(errno));
 	fputs("# What one run needed; everything else is denied.\ndefault = \"deny\"\n", output);

@@ -37,7 +37,7 @@ const char *add_call_list(const char *value)
 	return NULL;
 }
 
-/* An empty text is no path, and makes the list one that has been given. */
+/* An empty text adds no path, but makes the list one that has been given. */
 static const char *add(struct list *to, const char *value)
 {
 	const char **more;

@@ -1,6 +1,7 @@
 /*
- * Calls about which a rule wants to know a path or an address. What is decided upon is a copy in our memory, or a file that we
- * hold, and that is what the call is then made on: what the client writes over the original meanwhile changes nothing.
+ * Calls about which a rule wants to know a path or an address. The decision is about a copy in our
+ * memory, or a file that we hold, and the call is then made on the same copy or file: a client that
+ * overwrites the original meanwhile changes nothing.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +17,7 @@
 #include "../sdk/c/core/program.h"
 #include "strace.h"
 
-/* What a call is about. */
+/* The subject of a call. */
 struct subject {
 	const struct lind_call *call;
 	uint32_t as;			/* the call whose rules decide */

@@ -1,6 +1,7 @@
 /*
- * --learn with --lists: which calls were made, which files were looked at, changed and made, and which programs were run, as lists that
- * people read and other grates take. What did not happen is not noted: a call that was refused, or a file that is not there.
+ * --learn with --lists: which calls were made, which files were looked at, changed and made, and
+ * which programs were run, as lists that people read and other grates take. Failures are not noted:
+ * a call that was refused, or a file that is not there.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +17,7 @@
 /* A call has at most two paths, and a program at most six, with interpreters. */
 #define MOST_NOTES 8
 
-/* What one call is about, until it is known what came of it. */
+/* Notes about one call, until its result is known. */
 struct notes {
 	unsigned count;
 	struct note {
@@ -80,7 +81,7 @@ static void note_change(const struct note *note)
 		tree_add(&lists[MADE], note->path);
 	if (note->fresh)
 		name_made(note->path);
-	/* What takes the place of another is still there. */
+	/* A file that takes the place of another is still there. */
 	if (note->effect & LIND_DOES_REMOVE && !(note->effect & LIND_DOES_CREATE)) {
 		name_removed(note->path);
 		if (note->directory)
@@ -184,7 +185,8 @@ static void write_list(FILE *to, const char *name, char *const *texts, size_t co
 
 static void write_calls(FILE *to)
 {
-	/* What is chance, as in learn.c; and what a program does with what it holds and about itself: a message about what was refused. */
+	/* Calls that depend on chance, as in learn.c, and calls of a program on its own descriptors and
+	 * about itself, such as a message about a refusal. */
 	static const uint32_t harmless[] = { SYS_futex, SYS_sched_yield, SYS_rt_sigsuspend, SYS_read, SYS_readv, SYS_write, SYS_writev, SYS_close,
 		SYS_lseek, SYS_fstat, SYS_brk, SYS_mmap, SYS_munmap, SYS_mprotect, SYS_mremap, SYS_madvise, SYS_rt_sigaction, SYS_rt_sigprocmask,
 		SYS_clock_gettime, SYS_gettimeofday, SYS_nanosleep, SYS_clock_nanosleep, SYS_getpid, SYS_gettid, SYS_getppid, SYS_dup, SYS_dup2,

@@ -1,4 +1,4 @@
-/* What happens to a call that is not simply allowed, and the line that says so. */
+/* Handles a call that is not simply allowed, and prints the line that says so. */
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -48,7 +48,7 @@ static void put_call(struct text *line, const struct lind_call *c)
 		if (i == t.skip)
 			continue;
 		text_bytes(line, ", ", i ? 2 : 0);
-		/* What the call would have written is not there. */
+		/* The call has not run, so its results are missing. */
 		if (!t.args[i].length)
 			text_add(line, c->args[i].value ? "%#llx" : "NULL", (unsigned long long)c->args[i].value);
 		text_bytes(line, t.args[i].data, t.args[i].length);
@@ -67,7 +67,7 @@ const char *errno_text(int error)
 	return "?";
 }
 
-/* A number that nobody knows is no call, whatever the policy says. */
+/* An unknown number is ENOSYS, whatever the policy says. */
 static int error_of(const struct lind_call *c, const struct step *s)
 {
 	return syscall_of(c->nr) ? s->rule->error : ENOSYS;

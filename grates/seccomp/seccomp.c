@@ -18,7 +18,7 @@ LIND_DECLARE("answers", spawn);
 static const char *policy;
 static bool docker, verbose;
 
-/* What libc's posix_spawn amounts to. */
+/* The flags of libc's posix_spawn. */
 #define SPAWN_FLAGS 0x4111u		/* CLONE_VM | CLONE_VFORK | SIGCHLD */
 
 static int64_t on_call(const struct lind_call *c)
@@ -40,7 +40,7 @@ static inline uint64_t nth(uint8_t n, uint64_t a0, uint64_t a1, uint64_t a2, uin
 	}
 }
 
-/* What is allowed costs no more than the decision; what is not is explained. */
+/* An allowed call costs no more than the decision; the handler explains the others. */
 LIND_FILTER(on_call)
 {
 	const struct step *s = steps_of(nr);
@@ -106,7 +106,7 @@ static bool outside_default(uint32_t nr)
 /* A program may always end and return from its signal handlers, unless a rule says otherwise. */
 static bool let_go(uint32_t nr)
 {
-	/* What a bracket says to its composer is no call where there is none. */
+	/* The call of a bracket to its composer does nothing without a composer. */
 	return nr == LIND_BRACKET || ((nr == SYS_exit || nr == SYS_exit_group || nr == SYS_rt_sigreturn) && !ruled(nr));
 }
 

@@ -12,7 +12,7 @@
 /* From the mildest to the strictest. */
 enum action { ALLOW, LOG, DENY, KILL };
 
-/* What a policy says in one place. */
+/* One rule of a policy. */
 struct rule {
 	enum action action;
 	int error;			/* of DENY */
@@ -34,7 +34,7 @@ struct condition {
 	uint64_t a, b;
 };
 
-/* Who may be talked to. */
+/* An address that a rule names. */
 struct address {
 	int family;			/* AF_INET, AF_INET6, AF_UNIX; 0: any address of the first two */
 	uint8_t bytes[16];
@@ -43,7 +43,7 @@ struct address {
 	const char *name;		/* AF_UNIX: a pattern; @ in front: the abstract namespace */
 };
 
-/* What has to be read from the client's memory to tell whether a rule applies. */
+/* The patterns of a rule for data in the client's memory. */
 struct patterns {
 	bool of_paths, of_addresses;	/* there is a list, even if nothing is in it */
 	bool unnamed;			/* holds also for what is in no directory: pipes, sockets, memory */
@@ -117,7 +117,7 @@ static inline bool all_hold(const struct step *s, const struct lind_call *call)
  * `path` is where it leads, if that is known. */
 const struct step *nearest(const struct lind_call *c, const char *path, const struct lind_param **other);
 
-/* What the rule of a call without conditions that look into memory says. */
+/* The step for a call by its rules, but for conditions that look into memory. */
 static inline const struct step *decide(const struct lind_call *call)
 {
 	const struct step *s = steps_of(call->nr);

@@ -68,8 +68,8 @@ static uint64_t read_value(struct lind_toml *v, const struct lind_param *param, 
 }
 
 /*
- * What libc adds to the flags of open says nothing about the file: programs set one of these themselves, or none. A rule that names them
- * means them.
+ * The flags that libc adds to those of open say nothing about the file: programs set one of these
+ * themselves, or none. A rule that names them means them.
  */
 static uint32_t ignored(const struct lind_param *param, uint64_t named)
 {
@@ -200,7 +200,7 @@ static const struct patterns *read_patterns(struct lind_toml *rule)
 	struct lind_toml *paths = texts(rule, "path", &p->path_count), *addresses = texts(rule, "address", &p->address_count), *v = paths;
 	const char *wrong;
 
-	/* An empty list is no path at all, and not any. */
+	/* An empty list matches no path at all, and not every path. */
 	p->of_paths = lind_toml_get(rule, "path", 0);
 	p->of_addresses = lind_toml_get(rule, "address", 0);
 	if (!p->of_paths && !p->of_addresses)

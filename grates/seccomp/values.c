@@ -25,7 +25,8 @@ const struct lind_syscall *call_named(const char *name)
 	return NULL;
 }
 
-/* Pointers are 32 bits in a guest, and what fcntl, ioctl and the like take where a pointer stands the kernel reads as an int. */
+/* Pointers are 32 bits in a guest, and the kernel reads an argument of fcntl, ioctl and similar
+ * calls that may be a pointer as an int. */
 bool narrow_kind(enum lind_kind kind)
 {
 	return kind != LIND_LEN && kind != LIND_OFF && kind != LIND_LONG && kind != LIND_ULONG;

@@ -1,6 +1,7 @@
 /*
- * What was seen once, as patterns for the next time: names that were made up, processes' numbers and ports that the kernel chose will
- * be others then, and what is many is not listed one by one.
+ * Turns values that were seen once into patterns for the next time: names that were made up,
+ * processes' numbers and ports that the kernel chose will be others then, and many similar names
+ * are not listed one by one.
  */
 #include <ctype.h>
 #include <search.h>
@@ -13,7 +14,7 @@
 /* The first of the ports that Linux gives to those who ask for any. */
 #define FIRST_FREE_PORT 32768
 #define MADE_UP 6
-/* What programs put before what they make up: tmp, sed. */
+/* The length of the prefix that programs put before a made-up name: tmp, sed. */
 #define KEPT 3
 
 static void *made, *gone;
@@ -88,7 +89,7 @@ struct growing {
 
 static void put(struct growing *to, char c)
 {
-	/* What means something in a pattern, or cannot stand in a file, is any one character. */
+	/* A character with a meaning in a pattern, or that a file cannot hold, is written as `?`. */
 	to->text[to->length++] = c == '*' || c == '[' || c < ' ' || c > '~' || c == '"' || c == '\\' ? '?' : c;
 }
 

@@ -40,7 +40,7 @@ struct command {
 
 static int control;
 static sem_t started;
-/* Who reads has the lock; how many there are, and how many of them are at work. */
+/* The lock of the thread that reads; the number of starters, and how many of them are at work. */
 static pthread_mutex_t reading = PTHREAD_MUTEX_INITIALIZER;
 static int starters, busy;
 static void add_starter(void);

@@ -1,6 +1,7 @@
 /*
- * The arguments of a call. What it reads is printed before it runs, what it writes afterwards; the pieces are put
- * together in their order. Most of it follows from the table; a few calls mean more than their types say.
+ * The arguments of a call. Its inputs are printed before it runs, its outputs afterwards; the
+ * pieces are put together in their order. Most of it follows from the table; a few calls mean more
+ * than their types say.
  */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -110,7 +111,7 @@ static bool special_before(struct traced *t, int i, struct text *to)
 	case SYS_recvmsg:
 	case SYS_sendmmsg:
 	case SYS_recvmmsg:
-		/* What is read into is shown when it was. */
+		/* A buffer is shown after it has been filled. */
 		if (t->row->nr == SYS_preadv2 && i == 4)
 			t->skip = 4;
 		return i == 1;

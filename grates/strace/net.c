@@ -1,4 +1,4 @@
-/* What sockets are told: addresses, messages, options. */
+/* Arguments of socket calls: addresses, messages, options. */
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>

@@ -91,7 +91,7 @@ bool everything_selected(void);
 void count_call(uint32_t nr, int64_t nanoseconds, bool failed);
 void count_report(void (*print)(const char *line, size_t length));
 
-/* What the options say. */
+/* The values of the options. */
 struct options {
 	size_t string_limit;
 	bool verbose, counts, counts_only, durations, quiet, relative, only_good, only_bad;

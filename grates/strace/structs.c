@@ -1,4 +1,4 @@
-/* What pointers point to: strings, buffers and the structs of x86-64 Linux in a 32-bit guest. */
+/* Data behind pointers: strings, buffers and the structs of x86-64 Linux in a 32-bit guest. */
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -310,7 +310,7 @@ static void print_signals(struct text *t, struct lind_arg address)
 	text_add(t, "]");
 }
 
-/* What pselect6 has for a mask: its address, and its size. */
+/* The mask argument of pselect6: an address and a size. */
 static void print_sigset_arg(struct text *t, struct lind_arg address)
 {
 	uint64_t mask[2];

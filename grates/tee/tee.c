@@ -10,7 +10,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-/* What a grate of either stack handles. */
+/* The calls that a grate of either stack handles. */
 LIND_COMPOSES(2);
 LIND_DECLARE("alters", any);
 
@@ -82,7 +82,7 @@ static bool find(const struct lind_call *c, int64_t *result)
 	return found;
 }
 
-/* What the second stack does of its own accord, it does. */
+/* Calls that the second stack makes on its own are carried out. */
 static int64_t on_leaving(const struct lind_call *c)
 {
 	int64_t result;

@@ -33,7 +33,8 @@ LIND_RAW("alters", chmod, mode_1);
 LIND_RAW("alters", fchmod, mode_1);
 LIND_RAW("alters", fchmodat, mode_2);
 LIND_RAW("alters", fchmodat2, mode_2);
-/* What has no call of its own here (sockets, queues) the kernel's mask covers: it has the bits from the start. */
+/* For files without a call in this list (sockets, queues) the kernel's mask does the work: it
+ * has the bits from the start. */
 LIND_ALTERS(umask);
 LIND_ANSWERS(openat2);
 LIND_ALTERS(setxattr);
@@ -45,7 +46,7 @@ static long on_umask(struct lind_cx *cx, mode_t mask)
 	return lind_forward_umask(cx, mask | forced);
 }
 
-/* Its mode is in the client's memory. Who gets this uses openat. */
+/* Its mode is in the client's memory. Programs that get this error use openat. */
 static long on_openat2(struct lind_cx *cx, int dir, const char *path, struct lind_arg how, size_t size)
 {
 	(void)cx, (void)dir, (void)path, (void)how, (void)size;

@@ -1,6 +1,6 @@
 /*
- * Records as text, as the strace grate prints calls: number, time, cage, call, arguments, result. What was not logged, such as data, is an
- * address here.
+ * Records as text, as the strace grate prints calls: number, time, cage, call, arguments, result.
+ * Data that was not logged is shown as its address.
  */
 #include <inttypes.h>
 #include <lind/grate.h>
@@ -13,7 +13,7 @@
 /* Behind what was cut off. */
 #define MORE "..."
 
-/* What the arguments of a call pointed to. */
+/* The data that the arguments of a call pointed to. */
 struct pieces {
 	char bytes[6][UINT16_MAX + sizeof MORE];
 };

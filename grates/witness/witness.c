@@ -119,7 +119,7 @@ static int64_t on_call(const struct lind_call *c)
 	return put(c, row, NULL, 0, result) ? result : -EIO;
 }
 
-/* One that points to a path or an address. */
+/* A call with a pointer to a path or an address. */
 static int64_t on_text_call(const struct lind_call *c)
 {
 	const struct lind_syscall *row = rows[c->nr];
@@ -136,7 +136,7 @@ static int64_t on_text_call(const struct lind_call *c)
 	return put(c, row, to.texts, to.texts_size, result) ? result : -EIO;
 }
 
-/* One that does not return. */
+/* A call that does not return. */
 static int64_t on_last_call(const struct lind_call *c)
 {
 	put(c, rows[c->nr], NULL, 0, 0);
@@ -174,7 +174,7 @@ static size_t add_handlers(struct lind_handler *on)
 		if (row->nr >= NUMBERS || row->nr == SYS_rt_sigreturn)
 			continue;
 		rows[row->nr] = row;
-		/* What grates ask of the runtime is not the program's. */
+		/* Calls of grates to the runtime are not the program's. */
 		if (row->nr > 1000 && row->nr != SYS_spawn)
 			continue;
 		if (chosen ? selected(row) : by_default(row))

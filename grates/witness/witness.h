@@ -1,12 +1,13 @@
 /*
- * The witness grate: its log, and what its files share. Numbers are little-endian; the README says what is detected.
+ * The witness grate: its log, and what its files share. Numbers are little-endian; the README says
+ * what is detected.
  *
  *	start                                     once
  *	block, records, seal                      any number of times
  *
- * A seal has the hash of the hash before it, the block and its records, BLAKE3(before, block, records); the first
- * `before` is BLAKE3(start). It has a signature, by the key in `start`, of the statement that this hash stands behind so many
- * blocks and records.
+ * A seal has the hash of the hash before it, the block and its records, BLAKE3(before, block,
+ * records); the first `before` is BLAKE3(start). It has a signature, by the key in `start`, of the
+ * statement that this hash follows so many blocks and records.
  */
 #ifndef WITNESS_H
 #define WITNESS_H
@@ -34,7 +35,7 @@ struct block {
 	uint32_t last;			/* 1: the grate ended as it should, and no block follows */
 };
 
-/* What is signed. */
+/* The signed statement. */
 struct statement {
 	char magic[16];			/* "lind witness 1" and NULs */
 	uint8_t id[16];
@@ -63,7 +64,8 @@ struct record {
 	int64_t result;
 };
 
-/* What an argument pointed to: a path or an address, as it was passed on. Its bytes follow, and NULs up to a multiple of 8. */
+/* The data that an argument pointed to: a path or an address, as it was passed on. Its bytes
+ * follow, and NULs up to a multiple of 8. */
 struct piece {
 	uint16_t argument, kept;	/* the number of bytes that follow */
 	uint32_t length;		/* how many there were */

@@ -30,7 +30,7 @@ static bool matches(const char *path, const char *pattern)
 		return !fnmatch(pattern, path, FNM_PATHNAME | FNM_PERIOD);
 	memcpy(top, pattern, length - 3);
 	top[length - 3] = 0;
-	/* Some directory above the path matches what stands before the stars. */
+	/* Some directory above the path matches the part before the stars. */
 	strcpy(start, path);
 	for (char *slash = strrchr(start, '/'); slash; slash = strrchr(start, '/')) {
 		*slash = 0;
@@ -153,7 +153,7 @@ static enum relation relation(const char *path, const char *protected)
 	}
 	if (!length)
 		return ABOVE;
-	/* Whatever bytes it is of. */
+	/* The star matches any bytes. */
 	if (wanted_length == 1 && *wanted == '*')
 		return relation(rest, more);
 	if (memchr(wanted, '*', wanted_length) || memchr(wanted, '?', wanted_length) ? is_one_of(wanted, wanted_length, name, length) :
@@ -162,7 +162,7 @@ static enum relation relation(const char *path, const char *protected)
 	return APART;
 }
 
-/* What lies below a directory that a path begins with; none if it does not. */
+/* The part of a path below a directory that it begins with; NULL if it does not. */
 static const char *below(const char *path, const char *directory)
 {
 	size_t length = strlen(directory);
@@ -237,13 +237,15 @@ static bool may_change(const char *path, unsigned effect)
 	return false;
 }
 
-/* What is in such a directory could be what is confined. */
+/* A directory below --inside may hold files that would be confined elsewhere, so it is not moved
+ * out. */
 static bool may_move_all_in(const char *directory)
 {
 	return !is_below(directory, inside, inside_count);
 }
 
-/* What of a path makes it protected, if that is a name which is so in any directory. Its length, 0: none. */
+/* Finds the part of a path that is a name protected in any directory. Returns its length, 0:
+ * none. */
 static size_t protected_name(const char *path, const char **found)
 {
 	const char *name, *rest;
