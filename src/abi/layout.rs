@@ -187,7 +187,7 @@ structs! {
     Stack "stack_t", "stack_t" in "signal.h" = 12 { sp: u32 as "ss_sp", flags: i32 as "ss_flags", size: u32 as "ss_size", }
     Termios "kernel_termios", "" in "" = 36 { iflag: u32, oflag: u32, cflag: u32, lflag: u32, line: u8, cc: [u8; 19], }
     Winsize "winsize", "struct winsize" in "sys/ioctl.h" = 8 { row: u16 as "ws_row", col: u16 as "ws_col", xpixel: u16 as "ws_xpixel", ypixel: u16 as "ws_ypixel", }
-    /// *guest*: whose an object of ipc(2) is.
+    /// *guest*: the owner and permissions of an object of ipc(2).
     IpcPerm "ipc_perm", "struct ipc_perm" in "sys/ipc.h" = 48 {
         key: i32 as "", uid: u32, gid: u32, cuid: u32, cgid: u32, mode: u32, seq: i32 as "", pad: [u32; 5] as "",
     }

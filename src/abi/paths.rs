@@ -15,13 +15,13 @@ pub mod effect {
     pub const WRITE: u16 = 2;
     /// Makes a name.
     pub const CREATE: u16 = 4;
-    /// Takes a name away, or moves it.
+    /// Removes a name, or moves it.
     pub const REMOVE: u16 = 8;
     /// Changes mode, owner, times or attributes.
     pub const META: u16 = 16;
-    /// Runs it.
+    /// Executes it.
     pub const EXEC: u16 = 32;
-    /// Gives what is there another name.
+    /// Gives an existing file another name.
     pub const LINK: u16 = 64;
     /// The flags argument of open(2) says: READ, WRITE, CREATE.
     pub const OPEN: u16 = 128;
@@ -34,13 +34,13 @@ pub mod effect {
 /// Whether a symbolic link at the end of a path is followed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum End {
-    /// It is.
+    /// A final symbolic link is followed.
     Follow,
-    /// It is not.
+    /// A final symbolic link is not followed.
     Stay,
-    /// Unless AT_SYMLINK_NOFOLLOW is among the flags.
+    /// It is followed unless AT_SYMLINK_NOFOLLOW is among the flags.
     UnlessAt,
-    /// If AT_SYMLINK_FOLLOW is among the flags.
+    /// It is followed if AT_SYMLINK_FOLLOW is among the flags.
     IfAt,
     /// As open(2): not with O_NOFOLLOW, nor with O_CREAT and O_EXCL.
     Open,
@@ -73,14 +73,14 @@ pub struct FileUse {
     pub address: Option<usize>,
 }
 
-/// Where the arguments of a path stand.
+/// The positions of the arguments of a path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Places {
     /// The directory; none if paths start at the working directory.
     pub dir: Option<usize>,
     /// The path.
     pub path: usize,
-    /// The flags that `End` speaks of.
+    /// The flags that `End` refers to.
     pub flags: Option<usize>,
 }
 

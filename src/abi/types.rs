@@ -68,9 +68,9 @@ pub struct Call<'a> {
 /// The cages that a call's arguments refer to. Most calls are a program's own and need no list.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Owners {
-    /// All are one cage's.
+    /// All refer to one cage.
     All(CageId),
-    /// One for each.
+    /// One cage for each argument.
     Each([CageId; 6]),
 }
 
@@ -90,7 +90,7 @@ impl Call<'_> {
         }
     }
 
-    /// Whether any argument is `cage`'s.
+    /// Whether any argument refers to `cage`.
     pub fn names(&self, cage: CageId) -> bool {
         match &self.owners {
             Owners::All(owner) => *owner == cage,

@@ -29,7 +29,7 @@ struct Options {
     top: PathBuf,
 }
 
-/// A file and what it holds.
+/// The name of a generated file, and its contents.
 type Output = (&'static str, String);
 
 fn outputs() -> [Output; 7] {
@@ -55,7 +55,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Whether all is well.
+/// Writes or checks the files. False if a check fails.
 fn run(options: &Options) -> Result<bool> {
     let mut stale = false;
     for (path, contents) in outputs() {

@@ -96,7 +96,7 @@ pub fn register(caller: &Cage, served: Option<&Served<'_>>, target: &Cage, grate
     if changed || registers(caller, served, target, grate) { Ok(()) } else { Err(Errno::EPERM) }
 }
 
-/// The first two cases.
+/// The first two cases of [`register`].
 fn registers(caller: &Cage, served: Option<&Served<'_>>, target: &Cage, grate: CageId) -> bool {
     let client = served.is_some_and(|s| s.call.target == target.id && s.client.cage.id == target.id);
     match target.id == caller.id {

@@ -26,7 +26,7 @@ pub struct Denial {
     pub number: u64,
     /// The error it has failed with; none where programs were ended for it.
     pub error: Option<Errno>,
-    /// Which rule was applied.
+    /// The rule that was applied.
     pub rule: String,
     /// The subject of the call, such as a path or an address.
     pub what: String,
@@ -34,7 +34,7 @@ pub struct Denial {
     pub subject: String,
 }
 
-/// Is told.
+/// A callback that gets each denial.
 pub type Listener = Box<dyn Fn(&Kernel, &Denial) + Send + Sync>;
 
 impl Kernel {

@@ -10,7 +10,7 @@ use lind_abi::layout::Timespec;
 
 use crate::host::futex;
 
-/// Something that changes now and then.
+/// An event that threads can wait for.
 #[derive(Debug, Default)]
 pub struct Event {
     /// Counts changes.

@@ -39,7 +39,7 @@ impl Default for OfCage {
 }
 
 impl OfCage {
-    /// For a thread of the cage.
+    /// The routes for a thread of the cage.
     pub(crate) fn get(&self) -> Arc<Routes> {
         self.lock().clone().unwrap_or_default()
     }
@@ -84,7 +84,7 @@ struct Route {
     numbers: [u64; 8],
 }
 
-/// Where a call goes.
+/// The ways a route can send a call.
 pub enum Way {
     /// Into the handler.
     Handler,

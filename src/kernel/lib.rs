@@ -105,7 +105,7 @@ use runtime::GuestRuntime;
 pub struct Kernel {
     /// The cages that exist.
     pub cages: CageTable,
-    /// Where guest paths lead.
+    /// The root, in which guest paths are resolved.
     pub root: Root,
     /// The record locks of all cages.
     pub locks: Arc<fd::locks::Locks>,
@@ -121,7 +121,7 @@ pub struct Kernel {
     pub(crate) in_flight: Arc<fd::InFlight>,
     /// The descriptors that threads are using.
     pub readers: Arc<fd::Readers>,
-    /// For forks.
+    /// The page map, for forks.
     pub pages: mem::PageMap,
     pub(crate) shared: procfs::shared::SharedFiles,
     pub(crate) terminals: terminal::Terminals,
@@ -141,11 +141,11 @@ pub struct Kernel {
     /// Whether this process has been stopped as its first cage has, and has not heard that it goes on. Held while it is stopped, and while
     /// cages are told to go on.
     pub(crate) stopped_outside: Mutex<bool>,
-    /// Whether it ends after a time.
+    /// Whether the run ends after a time.
     pub(crate) timed: AtomicBool,
     /// Files of volumes that the host executes with other rights than those of who executes them.
     pub set_ids: set_id::SetIds,
-    /// Cages that there have been.
+    /// The number of cages made so far.
     pub(crate) cages_made: AtomicU64,
     last_id: AtomicU32,
 }

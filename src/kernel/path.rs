@@ -47,7 +47,7 @@ impl Start {
         Ok(Start::Opened(Found { file, mount: MountId::ROOT }))
     }
 
-    /// As what a look-up starts at.
+    /// The directory as the start of a look-up.
     #[inline]
     pub(crate) fn dir(&self) -> Dir<'_> {
         let mount = match self {

@@ -62,9 +62,9 @@ pub enum Walls {
 /// Whether a symbolic link that ends a path is followed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Last {
-    /// The link's target is meant.
+    /// The link's target.
     Follow,
-    /// The link itself is meant.
+    /// The link itself.
     NoFollow,
     /// The name itself in its directory: neither a link nor a mount is followed.
     Name,
@@ -73,9 +73,9 @@ pub enum Last {
 /// The change that a call makes to a name in a directory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Change {
-    /// Makes it.
+    /// Makes a name.
     Make,
-    /// Takes it away.
+    /// Removes a name.
     Remove,
     /// Moves it: [`Root::check_move`] says whether that may be.
     Move,
@@ -99,7 +99,7 @@ pub struct Root {
     mounted: Vec<(Vec<u8>, bool)>,
     /// Which of them are the user's, and can be changed.
     volumes: Vec<Vec<u8>>,
-    /// Where grates have files of their own.
+    /// Paths where grates keep files of their own.
     in_grates: Vec<Vec<u8>>,
 }
 
@@ -380,7 +380,7 @@ impl Root {
     }
 }
 
-/// Which file an open file is.
+/// The device and inode of an open file.
 fn identity(file: BorrowedFd<'_>) -> Result<(u64, u64)> {
     let stat = rustix::fs::fstat(file).map_err(host::errno)?;
     Ok((stat.st_dev, stat.st_ino))

@@ -27,7 +27,7 @@ pub struct LoadError {
     pub untrusted: bool,
 }
 
-/// How a program starts.
+/// The parameters of starting a program.
 pub struct Start {
     /// The program to run.
     pub image: Image,
@@ -39,14 +39,14 @@ pub struct Start {
     pub path: CString,
     /// For execve(2): the file, which the cage runs from the point of no return on.
     pub text: Option<Text>,
-    /// For execve(2): whose ids the file gives.
+    /// For execve(2): the ids that the file gives.
     pub ids: crate::cage::FileIds,
 }
 
 /// Whether the cage that waits for a program has ended meanwhile.
 pub type Gone<'a> = &'a dyn Fn() -> bool;
 
-/// Runs guest code.
+/// The engine that runs guest code, as the kernel uses it.
 pub trait GuestRuntime: Send + Sync {
     /// Loads a program file, and compiles it if need be. `path` is for messages only. Compiling may
     /// take long and ends early when `gone` says so; without `gone` the process waits.
@@ -78,7 +78,7 @@ pub trait GuestRuntime: Send + Sync {
     /// Whether a program exports a way to enter handlers.
     fn is_grate(&self, image: &Image) -> bool;
 
-    /// The same of the program of `cage`.
+    /// Whether the program of `cage` exports a way to enter handlers.
     fn serves(&self, cage: &Cage) -> bool;
 
     /// Whether the program of `cage` may register handlers for this number ([`NR_ANY`](lind_abi::NR_ANY): for all): what it
@@ -182,7 +182,7 @@ impl CachedCage {
         self.0.set(Some(cage));
     }
 
-    /// Lets go of it.
+    /// Drops the cage.
     pub fn forget(&self) {
         self.0.set(None);
     }

@@ -10,7 +10,7 @@ use crate::lock::Locked;
 use crate::root::Root;
 use crate::text;
 
-/// The bits.
+/// The set-user-ID and set-group-ID bits.
 const BITS: u32 = 0o6000;
 
 /// So many are named: more would only hide the first.

@@ -56,7 +56,7 @@ enum Found {
     Came,
     /// It came, but not soon.
     Late,
-    /// It did not.
+    /// Nothing came.
     Nothing,
 }
 

@@ -106,7 +106,7 @@ fn put(file: BorrowedFd<'_>, mut bytes: &[u8], patience: Option<Duration>) -> Re
 /// # Errors
 /// EAGAIN if there is none.
 fn put_some(file: BorrowedFd<'_>, bytes: &[u8]) -> Result<usize> {
-    /// Where the file stands.
+    /// The file's own position.
     const HERE: u64 = u64::MAX;
     let stat = fstat(file).map_err(errno)?;
     match FileType::from_raw_mode(stat.st_mode) {

@@ -66,7 +66,7 @@ impl GuestRuntime for FakeEngine {
     fn stop_process(&self) {}
 }
 
-/// No grates here.
+/// A hop without grates.
 #[derive(Default)]
 pub struct NoHop(CachedCage);
 

@@ -26,7 +26,7 @@ pub const AS_BEFORE: u32 = u32::MAX;
 /// No cage has this id.
 const NOBODY: CageId = CageId(u32::MAX);
 
-/// Where a call goes.
+/// The destination of a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Handler {
     /// To the kernel.
@@ -53,7 +53,7 @@ impl Packed {
         self.0 == Handler::KERNEL
     }
 
-    /// Where the call goes.
+    /// The destination of the call.
     #[inline(always)]
     pub fn handler(self) -> Handler {
         Handler::unpack(self.0)
@@ -158,13 +158,13 @@ impl HandlerTable {
         *inherited = entries;
     }
 
-    /// Where calls of this number go.
+    /// The destination of calls with this number.
     #[inline]
     pub fn get(&self, number: u32) -> Handler {
         self.packed(number).handler()
     }
 
-    /// The same in one word.
+    /// The destination of calls with this number, in one word.
     #[inline]
     pub fn packed(&self, number: u32) -> Packed {
         // Entries below DIRECT already include the default, so that the common path is one load.
@@ -240,7 +240,7 @@ impl HandlerTable {
         self.sends_to_grate(&self.inherited.locked())
     }
 
-    /// For those who have the writers' lock.
+    /// Whether any call goes to a grate; the caller has the writers' lock.
     fn sends_to_grate(&self, _: &MutexGuard<'_, Entries>) -> bool {
         let others = self.others.load();
         self.words().chain(others.values().copied()).any(|word| word != Handler::KERNEL)

@@ -31,7 +31,7 @@ use owner::{Event, Letter};
 pub(crate) use thread::AsyncIo;
 use thread::LastWords;
 
-/// Which way a registration looks.
+/// The direction that a registration watches.
 const IN: u64 = 0;
 const OUT: u64 = 1;
 
@@ -65,14 +65,14 @@ struct Watch {
     last: Arc<LastWords>,
 }
 
-/// How Linux tells of a file.
+/// The ways in which Linux signals the events of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Shape {
     /// The ends of pipes that it has. A full pipe can be written again.
     Pipe { reads: bool, writes: bool },
     /// It can be written after somebody has found that it could not.
     Socket,
-    /// As a socket.
+    /// The rules of sockets.
     Terminal,
     /// inotify(7)
     Events,

@@ -23,17 +23,17 @@ pub(crate) enum Owner {
 /// An event of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Event {
-    /// It can be read.
+    /// The file can be read.
     In,
-    /// It can be written.
+    /// The file can be written.
     Out,
-    /// It has an error.
+    /// The file has an error.
     Error,
     /// It has urgent data. With O_ASYNC that is told twice.
     Priority,
     /// See `Priority`: by SIGURG.
     Urgent,
-    /// Nobody is at the other end.
+    /// The other end has been closed.
     Gone,
 }
 
@@ -41,7 +41,7 @@ pub(super) enum Event {
 #[derive(Debug)]
 pub(super) struct Letter {
     pub owner: Owner,
-    /// By whose right it goes there.
+    /// The sender's permission to signal the receiver.
     pub right: Permission,
     /// See F_SETSIG, and by whose right it is that signal.
     pub signal: (u8, Option<Permission>),
@@ -49,7 +49,7 @@ pub(super) struct Letter {
 }
 
 impl Owner {
-    /// Whether there still is one.
+    /// Whether it still exists.
     pub fn exists(self, kernel: &Kernel) -> bool {
         match self {
             Owner::Thread(id) => thread(kernel, id).is_some(),

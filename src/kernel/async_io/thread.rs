@@ -20,7 +20,7 @@ use crate::host::errno;
 use crate::lock::Locked;
 use crate::timers::{Nanos, now};
 
-/// The files that are waited for.
+/// The files that are watched.
 #[derive(Default)]
 pub(crate) struct AsyncIo {
     used: AtomicBool,
@@ -46,7 +46,7 @@ pub(super) struct LastWords {
 }
 
 impl LastWords {
-    /// More than these are not kept.
+    /// The most events of closed files that are kept.
     const MOST: usize = 1024;
 
     fn new() -> Result<LastWords> {
@@ -54,7 +54,7 @@ impl LastWords {
         Ok(LastWords { words: Mutex::default(), bell })
     }
 
-    /// Has the thread tell it.
+    /// Leaves events for the thread to report.
     pub fn leave(&self, words: (Letter, Vec<Event>)) {
         let mut all = self.words.locked();
         if all.len() < LastWords::MOST {

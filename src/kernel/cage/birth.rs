@@ -46,14 +46,14 @@ pub struct Found<'k> {
     pub file: OwnedFd,
     /// Its guest path.
     pub path: CString,
-    /// Where it is from.
+    /// The place where it was found.
     pub from: From<'k>,
 }
 
-/// Where a program is from.
+/// The places where programs are found.
 #[derive(Clone, Copy)]
 pub enum From<'k> {
-    /// The root, by a path.
+    /// A path in the root.
     Root,
     /// The root, by a name that was looked for: it may be no grate, for who wrote it there is not known.
     Search,
@@ -71,7 +71,7 @@ pub fn boot(kernel: &Arc<Kernel>, start_in: Directory, program: Program) -> std:
     begin(kernel, start_in, program, image)
 }
 
-/// The first cage, of what was loaded.
+/// Builds the first cage from a loaded program.
 // Not inlined: its frame has several pages, which loading would have below its own, and each page of stack more costs a start one more
 // page fault.
 #[inline(never)]

@@ -31,9 +31,9 @@ pub(crate) mod secure {
     pub const KEEP_CAPS: u32 = 1 << 4;
     /// Nothing is added to the ambient set.
     pub const NO_CAP_AMBIENT_RAISE: u32 = 1 << 6;
-    /// Those that lock.
+    /// The bits that lock another bit.
     pub const LOCKS: u32 = 0xaa;
-    /// All there are.
+    /// All bits that exist.
     pub const ALL: u32 = 0xff;
 }
 
@@ -77,9 +77,9 @@ pub struct Credentials {
 /// The ids that a program file's set-user-ID and set-group-ID bits give.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FileIds {
-    /// Of the user.
+    /// The user id that the file gives.
     pub uid: Option<u32>,
-    /// Of the group.
+    /// The group id that the file gives.
     pub gid: Option<u32>,
 }
 
@@ -143,13 +143,13 @@ impl Credentials {
         }
     }
 
-    /// Other group ids.
+    /// Sets the group ids.
     pub fn change_groups(&mut self, new: [u32; 3]) {
         self.gid = new;
         self.fsgid = new[EFFECTIVE];
     }
 
-    /// Another user id for files.
+    /// Sets the user id for access to files.
     pub fn change_file_user(&mut self, new: u32) {
         let old = std::mem::replace(&mut self.fsuid, new);
         if self.has(secure::NO_SETUID_FIXUP) {

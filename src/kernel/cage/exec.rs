@@ -30,7 +30,7 @@ pub const INTERPRETERS: usize = 5;
 
 /// A program, as it was named.
 pub struct Named<'a> {
-    /// Where it is.
+    /// The place where it is.
     pub at: Where<'a>,
     /// The name by which it is known, also to the interpreter of a script.
     pub name: &'a CStr,
@@ -38,11 +38,11 @@ pub struct Named<'a> {
     pub leads_nowhere: bool,
 }
 
-/// Where a program is.
+/// The ways to name a program.
 pub enum Where<'a> {
     /// At a path, from a directory.
     Path(Dir<'a>, &'a CStr, Last),
-    /// It is this open file.
+    /// This open file.
     File(OwnedFd),
 }
 

@@ -109,7 +109,7 @@ impl Family {
         self.changes.push((child, change));
     }
 
-    /// Forgets it.
+    /// Drops the changes of a child that were not waited for.
     pub fn forget_changes(&mut self, child: CageId) {
         self.changes.retain(|(id, _)| *id != child);
     }

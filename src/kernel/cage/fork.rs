@@ -17,7 +17,7 @@ use crate::lock::Locked;
 use crate::mem::{Alone, CageMemory, Memory};
 use crate::runtime::Hop;
 
-/// How a child comes to life.
+/// The ways in which a child gets its memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum How {
     /// With a copy of its parent's memory, where its parent is.
@@ -31,16 +31,16 @@ pub enum How {
     },
 }
 
-/// A child that does not live yet.
+/// A child that does not run yet.
 pub struct Birth {
     /// Its only thread.
     pub child: Arc<Thread>,
-    /// How it comes to life.
+    /// The way in which it gets its memory.
     pub how: How,
 }
 
 impl Birth {
-    /// The child ends unborn, killed.
+    /// Ends the child, as killed, before it has run.
     pub fn abandon(self, kernel: &Arc<Kernel>, hop: &dyn Hop) {
         self.child.ended(kernel, Next::Exit(Status::signaled(9)), hop);
     }

@@ -12,9 +12,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use lind_abi::{Errno, Result};
 
-/// A grate of the line.
+/// A grate of the command line.
 pub struct Installed {
-    /// As it was typed.
+    /// The name as typed.
     pub name: CString,
     /// Its name in /proc and in messages.
     pub path: CString,
@@ -38,7 +38,7 @@ impl Line {
         Line { grates, files: Mutex::new(files), runs: AtomicBool::new(false) }
     }
 
-    /// The grate that was typed so.
+    /// The grate with this name on the command line.
     pub(super) fn grate(&self, name: &[u8]) -> Option<&Installed> {
         self.grates.iter().find(|grate| grate.name.to_bytes() == name || grate.stem() == name)
     }
@@ -73,7 +73,7 @@ impl Line {
 }
 
 impl Installed {
-    /// A name to load, and the file.
+    /// Its file.
     pub(super) fn file(&self) -> BorrowedFd<'_> {
         self.file.as_fd()
     }

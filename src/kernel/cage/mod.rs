@@ -219,7 +219,7 @@ pub struct Cage {
     // Fields with locks of their own inside, and fields that need none.
     /// See [`reparent`].
     kin: reparent::Kin,
-    /// Where its calls go.
+    /// The handler table, which routes its calls.
     pub handlers: HandlerTable,
     /// The routes by descriptor that its grates have declared.
     pub(crate) routes: crate::fd_routes::OfCage,
@@ -243,7 +243,7 @@ pub struct Cage {
     // Single words, each changed at once.
     /// Its umask.
     pub umask: AtomicU32,
-    /// How far its life has got.
+    /// The stage of its life.
     life: life::Stage,
     /// Whether what it starts is found by name as on lind-boot's command line: it is a grate of that line.
     pub(crate) launching: AtomicBool,

@@ -26,7 +26,7 @@ impl Processors {
         Processors { all, chosen: AtomicBool::new(false) }
     }
 
-    /// The numbers of those there are.
+    /// The numbers of all processors.
     pub fn list(&self) -> Vec<usize> {
         numbers(&self.all)
     }
@@ -43,7 +43,7 @@ impl Thread {
     /// The priority of a policy in real time, beside the policy; 0 for others.
     pub(crate) const PRIORITY: u32 = 0x7f00;
 
-    /// The policy in what a thread keeps.
+    /// The policy, from the word that a thread keeps.
     pub(crate) fn policy_of(word: u32) -> u32 {
         word & !(Thread::RESET_ON_FORK | Thread::PRIORITY)
     }
@@ -53,7 +53,7 @@ impl Thread {
         (word & Thread::PRIORITY) >> Thread::PRIORITY.trailing_zeros()
     }
 
-    /// Where the thread may run.
+    /// The processors where the thread may run.
     pub(crate) fn processors(&self, kernel: &crate::Kernel) -> CpuSet {
         self.host.affinity.locked().unwrap_or(kernel.processors.all)
     }

@@ -31,7 +31,7 @@ pub(super) struct Kin {
 }
 
 impl Kin {
-    /// Of a cage that `parent` has made.
+    /// The relations of a new cage that `parent` has made.
     pub fn of(parent: Option<CageId>) -> Kin {
         Kin {
             parent: AtomicU32::new(parent.map_or(0, |id| id.0)),

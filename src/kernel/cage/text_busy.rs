@@ -17,19 +17,19 @@ use crate::fd::locks::{FileId, Locks};
 use crate::host::{self, lease::Lease};
 use crate::lock::Locked;
 
-/// Which files are run.
+/// The files that cages execute.
 #[derive(Default)]
 pub(crate) struct Busy(Mutex<HashMap<FileId, Run>>);
 
-/// A file that is run.
+/// A file that is being executed.
 struct Run {
-    /// By how many cages.
+    /// The number of cages that execute it.
     count: usize,
     /// Keeps it, though its name may have gone: its number must not become another file's.
     file: OwnedFd,
 }
 
-/// That a cage runs a file.
+/// Marks a file as being executed by a cage, until it is dropped.
 pub struct Text {
     busy: Arc<Busy>,
     file: FileId,

@@ -24,7 +24,7 @@ pub enum Next {
 pub struct Attention;
 
 impl Attention {
-    /// [`Thread::take_next`] has something.
+    /// [`Thread::take_next`] returns something.
     pub const NEXT: u32 = 1;
     /// The cage is ending: leave as soon as control is at the guest's own frames.
     pub const ENDING: u32 = 2;
@@ -49,7 +49,7 @@ pub struct Thread {
     pub worker: bool,
     /// Its cage.
     pub cage: Arc<Cage>,
-    /// Where its calls on descriptors go.
+    /// The routes of its calls by descriptor.
     pub routes: Arc<crate::fd_routes::Routes>,
     /// The hazard word that keeps host descriptors open while this thread uses them.
     pub reader: Arc<crate::fd::Reader>,

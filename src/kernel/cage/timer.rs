@@ -18,7 +18,7 @@ use crate::host::clock;
 use crate::lock::Locked;
 use crate::timers::{self, Entry, Nanos, Timers};
 
-/// The time that a timer measures.
+/// The times that timers measure.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Measure {
     /// A clock of the host.
@@ -53,7 +53,7 @@ pub(crate) enum Notice {
 pub(crate) struct Timer {
     cage: Weak<Cage>,
     clock: Arc<Timers>,
-    /// For the clock.
+    /// Its entry in the clock's list.
     pub entry: Entry,
     id: u32,
     pub measure: Measure,
@@ -111,7 +111,7 @@ impl Timer {
         Ok(self.setting().left(now))
     }
 
-    /// Looks whether it has run out.
+    /// Handles the timer if it has run out.
     pub fn look(self: &Arc<Timer>, kernel: &Arc<Kernel>) {
         let Some(cage) = self.cage.upgrade().filter(|cage| !cage.is_dead()) else { return };
         let mut setting = self.setting();
@@ -237,7 +237,7 @@ pub(crate) struct Owned {
     /// The timers of timer_create(2).
     created: BTreeMap<i32, Arc<Timer>>,
     last: i32,
-    /// RLIMIT_CPU's, once there was one.
+    /// The timer of RLIMIT_CPU, once there was a limit.
     limit: Option<Arc<Timer>>,
 }
 

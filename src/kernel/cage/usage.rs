@@ -169,7 +169,7 @@ pub(crate) fn cpu_time(thread: &Thread) -> Timespec {
     }
 }
 
-/// Takes away what was used before.
+/// Subtracts the earlier usage.
 fn subtract(total: &mut Rusage, before: &Rusage) {
     let time = |a: &mut Timeval, b: &Timeval| {
         let micros = ((a.sec - b.sec) * 1_000_000 + a.usec - b.usec).max(0);

@@ -31,7 +31,7 @@ impl Cage {
     }
 }
 
-/// Which children a wait is for.
+/// The children that a wait is for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Which {
     /// All.
@@ -45,7 +45,7 @@ pub(crate) enum Which {
 /// The children and changes that a wait asks for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wait {
-    /// Which children.
+    /// The children that may be waited for.
     pub which: Which,
     /// Children that have ended: WEXITED.
     pub ended: bool,

@@ -97,7 +97,7 @@ impl File {
         }
     }
 
-    /// Whether reading it may wait for others.
+    /// Whether reading it may wait for another process.
     pub(super) fn makes_wait(&self) -> bool {
         matches!(self.kind, Kind::Pipe | Kind::Socket(_))
     }
@@ -143,7 +143,7 @@ impl File {
         if let Kind::Named(mount) = self.kind { mount } else { MountId::NONE }
     }
 
-    /// As what a look-up starts at.
+    /// The file as the start of a look-up.
     pub(crate) fn dir(&self) -> Dir<'_> {
         Dir { fd: self.host(), mount: self.mount() }
     }
@@ -167,7 +167,7 @@ impl File {
         self.more.get()?.notice.get()
     }
 
-    /// The same, for somebody who asks.
+    /// As `notice`, made if there is none.
     pub(crate) fn make_notice(&self) -> &Arc<Notice> {
         self.more.get_or_init(Box::default).notice.get_or_init(Arc::default)
     }
@@ -177,7 +177,7 @@ impl File {
         self.more.get()?.sends.get()
     }
 
-    /// The same, for somebody who sends some.
+    /// As `sends`, made if there is none.
     pub(super) fn sends_in(&self, new: impl FnOnce() -> Sends) -> &Sends {
         self.more.get_or_init(Box::default).sends.get_or_init(new)
     }

@@ -25,7 +25,7 @@ const FEW: u32 = 8;
 /// The most pieces that are read and discarded when a closed socket is emptied.
 const MOST_PIECES: usize = 4096;
 
-/// The count of all cages.
+/// The count for all cages.
 #[derive(Debug)]
 pub struct InFlight {
     state: Mutex<State>,
@@ -35,12 +35,12 @@ pub struct InFlight {
 
 #[derive(Default, Debug)]
 struct State {
-    /// By a number of their own.
+    /// The senders, by numbers of their own.
     senders: HashMap<u64, Sender>,
     last: u64,
     counts: HashMap<CageId, u32>,
     total: u32,
-    /// How many sockets are kept.
+    /// The number of sockets that are kept.
     kept: usize,
 }
 
@@ -55,9 +55,9 @@ struct Sender {
 #[derive(Debug)]
 enum Socket {
     Open(Weak<File>),
-    /// Closed, and kept to be asked.
+    /// Closed, but kept, so that it can be asked.
     Kept(OwnedFd),
-    /// Closed, and not to be asked.
+    /// Closed, and not available any more.
     Gone,
 }
 

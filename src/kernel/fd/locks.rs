@@ -40,7 +40,7 @@ pub enum Owner {
     Description(usize),
 }
 
-/// How much a lock keeps out.
+/// The modes of locks.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Mode {
     /// F_RDLCK
@@ -57,9 +57,9 @@ pub type Opener<'a> = &'a dyn Fn() -> Option<OwnedFd>;
 pub struct Lock {
     /// The owner.
     pub owner: Owner,
-    /// How.
+    /// The mode.
     pub mode: Mode,
-    /// From and to. Never empty.
+    /// The bytes that it covers; never empty.
     pub range: Range<u64>,
 }
 
@@ -93,7 +93,7 @@ struct State {
 /// The locks of a file.
 #[derive(Default)]
 struct Held {
-    /// By start.
+    /// The locks, by start.
     locks: Vec<Lock>,
     /// Holds the same at the host. Kept until a cage closes the file.
     host: Option<OwnedFd>,

@@ -50,7 +50,7 @@ pub enum Family {
     V6,
 }
 
-/// A port that somebody has.
+/// A port that a socket has.
 #[derive(Debug)]
 pub struct Bound {
     /// Where. An IPv4 address within IPv6 is IPv4 here.
@@ -109,7 +109,7 @@ pub struct Loopback {
     /// The prefix of the host's names. No guest can spell it.
     scope: [u8; 8],
     ports: Mutex<Ports>,
-    /// Makes names differ.
+    /// A counter that makes names unique.
     serial: AtomicU64,
     /// Picks the next of several sockets that share a port.
     turn: AtomicUsize,

@@ -47,10 +47,10 @@ impl Ids {
 }
 
 impl Who {
-    /// How many groups fit into a name.
+    /// The number of groups that fit into a name.
     const GROUPS: usize = 16;
 
-    /// Somebody of whom nothing is known.
+    /// Unknown credentials.
     pub fn nobody() -> Arc<Who> {
         Arc::new(Who { ids: Ids::NOBODY, groups: Arc::new([]) })
     }
@@ -161,13 +161,13 @@ impl Senders {
         !self.asked.swap(true, Ordering::SeqCst)
     }
 
-    /// Whether anybody has asked.
+    /// Whether any socket has asked.
     #[inline]
     pub fn asked(&self) -> bool {
         self.asked.load(Ordering::SeqCst)
     }
 
-    /// Whether it is not known who has.
+    /// Whether a socket has asked that is not known.
     pub fn asked_anywhere(&self) -> bool {
         self.asked_anywhere.load(Ordering::SeqCst)
     }

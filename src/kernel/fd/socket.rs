@@ -40,9 +40,9 @@ pub enum Last {
     /// Nothing has been received.
     #[default]
     Nothing,
-    /// This one.
+    /// The sender that this token names.
     Token(Token),
-    /// Nobody looked.
+    /// The sender is unknown.
     Unknown,
 }
 

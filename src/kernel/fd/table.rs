@@ -28,7 +28,7 @@ struct Slot {
     /// The host descriptor of `file`, -1 without one. Set after `file`, cleared before it.
     host: AtomicI32,
     cloexec: AtomicBool,
-    /// Whether reading `file` may wait for others.
+    /// Whether reading `file` may wait for another process.
     waits: AtomicBool,
 }
 

@@ -122,11 +122,11 @@ pub fn sendfile(
 /// Where in a file a transfer begins, and where the host says how far it came.
 #[derive(Clone, Copy)]
 pub enum At<'a> {
-    /// At the file's own position.
+    /// The file's own position.
     Own,
     /// At an offset in guest memory, of which eight bytes were checked.
     Guest(HostRange<'a>),
-    /// At this one.
+    /// This position.
     Here(&'a Cell<i64>),
 }
 
@@ -279,7 +279,7 @@ impl<'m> Vector<'m> {
         self.len
     }
 
-    /// Where the host finds them.
+    /// The address of the ranges for the host.
     pub(super) fn pointer(&self) -> usize {
         if self.long.capacity() > 0 { self.long.as_ptr() as usize } else { self.short.as_ptr() as usize }
     }

@@ -14,7 +14,7 @@ use syscalls::{Sysno, raw_syscall};
 
 use super::result;
 
-/// As whom a thread uses files.
+/// The identity with which a thread uses files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
     /// The user.
@@ -87,7 +87,7 @@ thread_local! {
 
 struct Runner {
     identity: Identity,
-    /// All that are effective.
+    /// The effective capabilities.
     capabilities: u64,
     changes: bool,
 }

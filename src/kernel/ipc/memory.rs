@@ -14,7 +14,7 @@ use crate::host;
 use crate::host::keep::Locked;
 use crate::mem::space;
 
-/// A segment.
+/// A segment of shared memory.
 #[derive(Debug)]
 pub(crate) struct Segment {
     pub file: OwnedFd,

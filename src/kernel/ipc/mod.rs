@@ -241,7 +241,7 @@ impl<T> Table<T> {
         self.objects.iter().map(|(&id, object)| (id, object))
     }
 
-    /// Forgets objects.
+    /// Drops objects.
     pub fn forget(&mut self, gone: impl Fn(i32, &T) -> bool) {
         self.objects.retain(|&id, object| !gone(id, &object.value));
     }
@@ -256,7 +256,7 @@ impl<T> Table<T> {
 }
 
 impl Permissions {
-    /// Of something that the caller makes.
+    /// The permissions of a new object of the caller's.
     fn new(cx: &Ctx<'_>, mode: u32) -> Permissions {
         let credentials = cx.cage.settings().credentials.clone();
         let owner = (credentials.uid[1], credentials.gid[1]);
@@ -303,7 +303,7 @@ impl Permissions {
         self.mode |= bit;
     }
 
-    /// Takes such a bit back.
+    /// Clears such a bit.
     pub fn unmark(&mut self, bit: u32) {
         self.mode &= !bit;
     }

@@ -43,13 +43,10 @@ pub(crate) struct Size {
 }
 
 impl Size {
-    /// Where mq_open(3) is given none.
+    /// The size if mq_open(3) is given none.
     pub const DEFAULT: Size = Size { messages: 10, longest: 8192 };
 
-    /// As mq_open(3) is given it.
-    ///
-    /// # Errors
-    /// EINVAL.
+    /// The size from mq_open(3)'s arguments. EINVAL.
     pub fn new(messages: i64, longest: i64) -> Result<Size> {
         if !(1..=MOST_MESSAGES).contains(&messages) || !(1..=LONGEST_MESSAGE).contains(&longest) {
             return Err(Errno::EINVAL);
@@ -144,10 +141,10 @@ pub(crate) struct Notice {
     pub by: Weak<File>,
 }
 
-/// How somebody is told.
+/// The ways to notify.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Way {
-    /// Not at all: mere registration.
+    /// No notification: mere registration.
     None,
     /// By a signal with a value.
     Signal(u8, u32),
@@ -284,7 +281,7 @@ impl MessageQueue {
         Ok(())
     }
 
-    /// Forgets what a cage has registered.
+    /// Drops a cage's registration.
     pub fn unregister(&self, cage: CageId) {
         let mut inside = self.inside();
         if let Some(notice) = inside.notice.take_if(|notice| notice.cage == cage) {

@@ -61,9 +61,9 @@ pub(crate) enum Tried {
     Done,
     /// None was: this one has to wait.
     Waits {
-        /// For which semaphore.
+        /// The index of the semaphore.
         index: usize,
-        /// To be zero, rather than to grow.
+        /// Whether it waits for zero, rather than for growth.
         zero: bool,
     },
 }

@@ -46,7 +46,7 @@ pub fn is_short() -> bool {
     spare::is_limited() || USED.load(Ordering::Relaxed) > most() / 2
 }
 
-/// Whether who has `own` may have `more`.
+/// Whether a holder of `own` may have `more`.
 fn has_room(own: usize, more: usize) -> bool {
     let all = most();
     let ends = if own.saturating_add(more) <= SMALL { all } else { all - all / 4 };
@@ -58,12 +58,12 @@ fn has_room(own: usize, more: usize) -> bool {
 pub struct Share(usize);
 
 impl Share {
-    /// Whether it may become so many.
+    /// Whether the share may grow to `total`.
     pub fn has_room(&self, total: usize) -> bool {
         has_room(self.0, total.saturating_sub(self.0))
     }
 
-    /// Says how many there are by now.
+    /// Sets the size of the share.
     pub fn set(&mut self, now: usize) {
         if now > self.0 {
             USED.fetch_add(now - self.0, Ordering::Relaxed);

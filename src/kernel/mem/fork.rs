@@ -53,9 +53,9 @@ impl PageMap {
 /// Whether anything but the thread that forks can touch the parent's memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Alone {
-    /// Its pages may be put elsewhere.
+    /// Pages of the parent may be moved.
     Yes,
-    /// They have to stay where they are.
+    /// Pages of the parent have to stay where they are.
     No,
 }
 
@@ -159,7 +159,7 @@ impl Copying<'_> {
         }
     }
 
-    /// Pages that exist, one after the other.
+    /// Copies a run of existing pages.
     fn run(&mut self, run: Range<u64>) -> Result<()> {
         let blocks = run.start.next_multiple_of(BLOCK)..run.end / BLOCK * BLOCK;
         let huge =

@@ -114,7 +114,7 @@ impl Piece {
 /// The frozen pages of a space.
 #[derive(Default)]
 pub struct Frozen {
-    /// By start.
+    /// The pieces, by start.
     pieces: BTreeMap<u64, Piece>,
 }
 

@@ -14,7 +14,7 @@ use super::vmmap::{OnFork, Region, Use, Vmmap};
 use super::{Memory, page_up, space};
 use crate::host;
 
-/// Where a mapping goes.
+/// The places for a mapping.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Place {
     /// Anywhere, preferably here unless 0.

@@ -12,7 +12,7 @@ use super::frozen::Piece;
 use super::vmmap::{Region, Vmmap};
 use super::{GuestMemory, Memory, space};
 
-/// Where a mapping may go.
+/// The places where a mapping may go.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Move {
     /// It must stay where it is.

@@ -47,7 +47,7 @@ pub enum OnFork {
     Wipe,
 }
 
-/// When locked pages come into memory.
+/// The times at which locked pages come into memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fill {
     /// When they are locked.
@@ -149,7 +149,7 @@ pub struct Vmmap {
     pub arguments: Range<u64>,
     /// Where it was given its environment.
     pub environment: Range<u64>,
-    /// Where the auxiliary vector is.
+    /// The address of the auxiliary vector.
     pub auxiliary: Range<u64>,
 }
 
@@ -297,7 +297,7 @@ impl Vmmap {
         self.charged = self.charged.saturating_add(bytes);
     }
 
-    /// Such bytes are gone, or somebody else's.
+    /// Releases charged bytes that are gone, or another cage's now.
     pub fn release(&mut self, bytes: u64) {
         self.charged = self.charged.saturating_sub(bytes);
     }

@@ -89,7 +89,7 @@ enum What {
     Descriptor,
     /// A device node of the host's, by its place in the list of them.
     Device(usize),
-    /// /dev/tty: whichever terminal the caller's session has.
+    /// /dev/tty: the terminal of the caller's session.
     Controlling,
     /// /dev/console: the terminal that was handed in, if one was.
     Console,
@@ -148,7 +148,7 @@ impl Node {
     }
 }
 
-/// Whom a text is about.
+/// The subject of a text.
 pub(super) struct Subject<'a> {
     cx: &'a Ctx<'a>,
     cage: Option<Arc<Cage>>,

@@ -17,7 +17,7 @@ struct Mount {
     place: Cow<'static, str>,
     kind: &'static str,
     options: &'static str,
-    /// As stat(2) of the place says.
+    /// The device number, as in stat(2) of the place.
     device: u64,
 }
 

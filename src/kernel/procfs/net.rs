@@ -18,7 +18,7 @@ use crate::fd::name::socket_path;
 use crate::fd::{File, FileRef, Kind};
 use crate::host::{self, net::Address};
 
-/// A socket that somebody has.
+/// A socket that a process has open.
 struct Found {
     file: FileRef,
     /// The owner's user id.
@@ -127,7 +127,7 @@ fn internet(subject: &Subject<'_>, family: AddressFamily, kind: SocketType) -> R
     Ok(table(&heading, found, line))
 }
 
-/// Of include/net/tcp_states.h.
+/// From include/net/tcp_states.h.
 const ESTABLISHED: u8 = 1;
 const CLOSED: u8 = 7;
 const LISTENS: u8 = 10;
@@ -182,7 +182,7 @@ fn spell(address: SocketAddr) -> String {
     format!("{ip}:{:04X}", address.port())
 }
 
-/// As `ss_state` of include/linux/net.h.
+/// /proc/net/unix; states are `ss_state` of include/linux/net.h.
 pub(super) fn unix(subject: &Subject<'_>) -> Result<Vec<u8>> {
     const UNCONNECTED: u8 = 1;
     const CONNECTED: u8 = 3;

@@ -10,7 +10,7 @@ use crate::call::Ctx;
 use crate::lock::Locked;
 use crate::mem::PAGE;
 
-/// No value is longer.
+/// The longest value.
 const LONGEST: usize = 128;
 
 /// OOM_SCORE_ADJ_MAX, and how far the older file goes, whose least means never.

@@ -200,7 +200,7 @@ pub(super) fn domainname(subject: &Subject<'_>) -> Result<Vec<u8>> {
     line(subject.cx.kernel.names.domain())
 }
 
-/// Another one each time.
+/// A random UUID, another one each time.
 pub(super) fn uuid(_: &Subject<'_>) -> Result<Vec<u8>> {
     line(spell_uuid(random()))
 }

@@ -23,7 +23,7 @@ use crate::root::{Directory, Last};
 /// The same as on Linux.
 const MOST_LINKS: u32 = 40;
 
-/// Where a path led.
+/// The place that a path led to.
 pub(crate) enum Reached {
     /// A place in one of our trees.
     Place(Place),
@@ -35,7 +35,7 @@ pub(crate) enum Reached {
     Host(Start, CString),
 }
 
-/// Where a walk is.
+/// The place that a walk has reached.
 enum At {
     Ours(Place),
     Host(Start),
@@ -196,7 +196,7 @@ enum Step {
     Link(Place, Target),
 }
 
-/// One component, in a directory of ours.
+/// Takes one step, in a directory of ours.
 fn step(cx: &Ctx<'_>, place: Place, name: &[u8], follow: bool, within: Within) -> Result<Step> {
     if !place.is_directory() {
         return Err(Errno::ENOTDIR);
@@ -231,7 +231,7 @@ fn step(cx: &Ctx<'_>, place: Place, name: &[u8], follow: bool, within: Within) -
 
 enum HostStep {
     To(At),
-    /// The rest is the host's.
+    /// The host resolves the rest.
     Stop(Start),
     Link(Start, Vec<u8>),
 }

@@ -89,7 +89,7 @@ impl Devices {
         rustix::fs::statat(slaves, name.as_c_str(), rustix::fs::AtFlags::SYMLINK_NOFOLLOW).ok()
     }
 
-    /// Which file that is.
+    /// The device and inode of a slave.
     pub(crate) fn slave_id(&self, index: u32) -> Option<FileId> {
         self.slave_stat(index).map(|stat| FileId::from(&stat))
     }
@@ -117,7 +117,7 @@ impl Devices {
         self.index_of(file).map(|index| NAMES[index])
     }
 
-    /// Its place in the list of them.
+    /// Its index in the list of nodes.
     pub(crate) fn index_of(&self, file: BorrowedFd<'_>) -> Option<usize> {
         let device = |file: BorrowedFd<'_>| {
             let stat = rustix::fs::fstat(file).ok()?;

@@ -48,7 +48,7 @@ impl Directory {
         self.mount
     }
 
-    /// As what a look-up starts at.
+    /// The directory as the start of a look-up.
     pub fn dir(&self) -> Dir<'_> {
         Dir { fd: self.as_fd(), mount: self.mount }
     }

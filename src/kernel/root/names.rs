@@ -51,7 +51,7 @@ impl Root {
         names.into_iter().find(|name| self.mount_of(name).is_some_and(|(at, _)| self.volumes().contains(at)))
     }
 
-    /// As `certain_name_of`, by a mount that fits.
+    /// As `certain_name_of`, by a mount for which `fits` is true.
     fn name_by(&self, table: &Table, file: BorrowedFd<'_>, fits: impl Fn(MountId) -> bool) -> Result<Vec<u8>> {
         let mut certain = self.names_by(table, file)?.filter_map(|name| {
             let (name, by) = self.certainly(file, name).ok()?;
@@ -204,7 +204,7 @@ impl Root {
         Ok((at, if rest.is_empty() { c"." } else { rest }))
     }
 
-    /// Where the host says a directory is.
+    /// The host's path of a directory.
     fn host_path(&self, dir: BorrowedFd<'_>) -> Result<CString> {
         match host::place::path(dir) {
             // A directory that may not be searched any more still has a path.

@@ -186,7 +186,7 @@ impl Root {
         Ok(Found { file, mount: dir.mount })
     }
 
-    /// A file that is a mount.
+    /// Opens a mounted file.
     fn open_itself(&self, file: Found, how: How) -> Result<Found> {
         if how.has(OFlags::CREATE | OFlags::EXCL) {
             return Err(Errno::EEXIST);
@@ -319,7 +319,7 @@ fn is_regular(file: BorrowedFd<'_>) -> Result<bool> {
     Ok(FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile)
 }
 
-/// On a mount no device node counts.
+/// Refuses device nodes, which have no effect on a mount.
 fn check_no_device(file: BorrowedFd<'_>) -> Result<()> {
     let stat = rustix::fs::fstat(file).map_err(host::errno)?;
     match FileType::from_raw_mode(stat.st_mode) {

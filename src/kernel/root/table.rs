@@ -55,7 +55,7 @@ pub struct Found {
 }
 
 impl Found {
-    /// As what a look-up starts at.
+    /// The file as the start of a look-up.
     pub fn dir(&self) -> Dir<'_> {
         Dir { fd: self.file.as_fd(), mount: self.mount }
     }
@@ -83,7 +83,7 @@ struct Mount {
     read_only: bool,
     /// None for the root directory.
     point: Option<Point>,
-    /// Where it was mounted.
+    /// The path where it was mounted.
     path: Vec<u8>,
     /// Whether it stays there: nobody can rename a directory above.
     fixed: bool,

@@ -26,7 +26,7 @@ pub(super) struct Led {
     pub name: CString,
 }
 
-/// How a path is walked.
+/// The rules for walking a path.
 #[derive(Clone, Copy)]
 pub(super) struct Way {
     /// The treatment of the last name.
@@ -64,7 +64,7 @@ impl Root {
         Walk { root: self, table, scope, way, at: start, links: 0 }.finish(path.to_bytes().to_vec())
     }
 
-    /// Where an absolute path starts.
+    /// The start of an absolute path.
     fn top_of(&self, table: &Table, scope: Option<Dir<'_>>, way: Way) -> Result<Found> {
         match scope {
             Some(_) if way.resolve.contains(ResolveFlags::BENEATH) => Err(Errno::EXDEV),
@@ -198,7 +198,7 @@ impl Walk<'_> {
         Ok(Led { at: self.at, name: CString::new(name).map_err(|_| Errno::EINVAL)? })
     }
 
-    /// The path ends here.
+    /// Ends the walk at the present place.
     fn itself(self, must_be_directory: bool) -> Result<Led> {
         match self.is_directory()? {
             true => self.led(b"."),

@@ -17,11 +17,11 @@ use crate::host;
 /// The access to a terminal that is asked for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Change {
-    /// To read from it.
+    /// Reading.
     Read,
     /// To write to it: a matter of TOSTOP.
     Write,
-    /// To set it up.
+    /// Changing its settings.
     Settings,
 }
 

@@ -39,7 +39,7 @@ pub use pty::Pty;
 pub(crate) use pty::{host_index, open_master, open_slave};
 pub use served::Served;
 
-/// All terminals that cages have.
+/// The terminals that cages have.
 #[derive(Debug, Default)]
 pub(crate) struct Terminals {
     state: Mutex<State>,
@@ -69,9 +69,9 @@ struct Master {
 struct Terminal {
     /// The session it controls, 0 for none.
     session: u32,
-    /// The process group in front.
+    /// The foreground process group.
     front: u32,
-    /// Somebody's open file of it.
+    /// An open file of it, for further ones.
     file: Weak<File>,
     /// Its number in /dev/pts; None for one that was handed in.
     number: Option<u32>,
@@ -84,7 +84,7 @@ impl Terminals {
         self.state.locked()
     }
 
-    /// Says that a master has been closed.
+    /// Handles the closing of a master.
     pub(crate) fn hang_up(&self) {
         self.hung.store(true, Ordering::Release);
     }

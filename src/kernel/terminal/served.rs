@@ -19,7 +19,7 @@ use crate::host;
 /// Such a pseudoterminal. Its other side hangs up when this is dropped.
 pub struct Served {
     kernel: Arc<Kernel>,
-    /// Until it is dropped.
+    /// The master; None once dropped.
     master: Option<Arc<File>>,
     /// Kept open, so that a command may close its own and open /dev/tty again.
     slave: OwnedFd,

@@ -101,7 +101,7 @@ pub(super) fn settle_lender(kernel: &Kernel, thread: &Thread) {
 /// The situation in which a thread takes signals.
 #[derive(Clone, Copy)]
 struct Taking {
-    /// Also those that have handlers.
+    /// Signals that have handlers are taken, too.
     handlers: bool,
     /// The thread blocks while its cage is stopped.
     stands: bool,

@@ -56,7 +56,7 @@ impl Info {
         Info { code, ..Info::kernel(signal) }.with(&[address])
     }
 
-    /// Where the fault was.
+    /// The address of the fault.
     pub(crate) fn address(&self) -> u32 {
         self.fields[0]
     }
@@ -78,12 +78,12 @@ impl Info {
         Info { code, ..Info::kernel(signal) }.with(&[band, fd.cast_unsigned()])
     }
 
-    /// As rt_sigqueueinfo(2) gives it.
+    /// The info given to rt_sigqueueinfo(2).
     pub fn queued(signal: u8, given: &Siginfo) -> Info {
         Info { signal, errno: given.errno, code: given.code, fields: [0; WORDS] }.with(&given.fields[..WORDS])
     }
 
-    /// As a guest sees it.
+    /// The struct for a guest.
     pub fn to_guest(&self) -> Siginfo {
         let mut info = Siginfo { signo: i32::from(self.signal), errno: self.errno, code: self.code, ..Siginfo::ZERO };
         info.fields[..WORDS].copy_from_slice(&self.fields);
@@ -106,7 +106,7 @@ pub enum Change {
     Ended(Status),
     /// It was stopped by this signal.
     Stopped(u8),
-    /// It goes on.
+    /// It continues.
     Continued,
 }
 

@@ -138,7 +138,7 @@ pub(crate) fn renew(kernel: &Kernel, parent: &Cage, fds: &FdTable) -> Result<Vec
 }
 
 impl Cage {
-    /// These files tell of its signals.
+    /// Registers files that show its signals.
     pub(crate) fn listens_by(self: &Arc<Cage>, files: impl IntoIterator<Item = Arc<File>>) {
         for file in files {
             if let Kind::Signalfd(listener) = &file.kind {

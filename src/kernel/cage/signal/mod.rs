@@ -47,7 +47,7 @@ use crate::lock::Locked;
 
 /// The highest signal.
 pub(crate) const LAST: u8 = 64;
-/// The handler values that are no functions.
+/// The handler values that are not functions.
 pub(crate) const SIG_DFL: u32 = 0;
 /// See `SIG_DFL`.
 pub(crate) const SIG_IGN: u32 = 1;
@@ -304,7 +304,7 @@ pub(crate) fn thread_left(kernel: &Kernel, cage: &Cage) {
 }
 
 impl Thread {
-    /// Whether it blocks a signal.
+    /// Whether this thread blocks a signal.
     pub(crate) fn blocks(&self, signal: u8) -> bool {
         self.mask.load(Ordering::SeqCst) & bit(signal) & !UNBLOCKABLE != 0
     }

@@ -47,7 +47,7 @@ pub(crate) struct Permission {
 }
 
 impl Permission {
-    /// Of a cage, as it is now.
+    /// The permission of a cage, as it is now.
     pub fn of(kernel: &Kernel, cage: &Cage) -> Permission {
         let own = cage.settings().credentials.clone();
         Permission { cage: cage.id, own, over: grates_over(kernel, cage) }

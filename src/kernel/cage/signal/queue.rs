@@ -82,7 +82,7 @@ impl Queue {
         Some(info)
     }
 
-    /// Forgets signals.
+    /// Drops signals.
     pub fn remove(&mut self, signals: u64) {
         if self.bits & signals != 0 {
             self.infos.retain(|info| bit(info.signal) & signals == 0);

@@ -54,7 +54,7 @@ pub(crate) fn send_to_all(kernel: &Kernel, mut cages: Vec<Arc<Cage>>, info: Info
     }
 }
 
-/// Where a signal from outside comes from.
+/// The origins of signals from outside.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Origin {
     /// A process that sent it to the runner: kill(2) and its like, or a timer that the runner's starter had set.
@@ -179,7 +179,7 @@ fn deliver(kernel: &Kernel, cage: &Cage, to: Option<&Thread>, info: Info) -> Res
 /// The way in which a signal that ends the cage takes effect.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Ends {
-    /// Nothing: the sender ends the cage next.
+    /// No effect: the sender ends the cage next.
     AtOnce,
     /// It waits for the thread that takes it, which ends the cage if it is faster.
     Told,
@@ -187,7 +187,7 @@ enum Ends {
 
 /// A signal that was put where it waits.
 struct Put {
-    /// The stop that it has ended.
+    /// The stop that it has ended, if any.
     continued: Option<super::stop::Ended>,
     woken: Result<Woken>,
 }

@@ -25,7 +25,7 @@ impl Signals {
 pub(super) enum Ended {
     /// When some threads stood: the parent has not heard of it.
     Beginning,
-    /// When all stood.
+    /// All threads had stopped.
     Complete,
 }
 
@@ -109,7 +109,7 @@ pub(crate) fn check_complete(kernel: &Kernel, cage: &Cage) {
     tell_parent(kernel, cage, Change::Stopped(signal));
 }
 
-/// A stop was ended by SIGCONT.
+/// SIGCONT has ended a stop.
 pub(super) fn went_on(kernel: &Kernel, cage: &Cage, stop: Ended) {
     cage.changed.notify_all();
     if stop == Ended::Complete {

@@ -15,7 +15,7 @@ use super::{MAX_REGIONS, Share, Vmmap};
 /// Places within regions where the host may have separate mappings.
 #[derive(Default)]
 pub(super) struct Apart {
-    /// Where two mappings may meet.
+    /// Addresses at which two mappings may meet.
     seams: BTreeSet<u64>,
     /// Ranges of which each may be a mapping of its own, by start.
     odd: BTreeMap<u64, u64>,

@@ -34,7 +34,7 @@ pub(crate) fn fstat(cx: &Ctx<'_>, fd: Fd, buf: Out<Stat>) -> Result<()> {
     stat_open(cx, &Start::File(cx.file(fd)?), buf)
 }
 
-/// stat(2) of what is open.
+/// stat(2) of an open file.
 fn stat_open(cx: &Ctx<'_>, file: &Start, buf: Out<Stat>) -> Result<()> {
     match file.place() {
         Some(place) => procfs::stat(cx, place, buf),

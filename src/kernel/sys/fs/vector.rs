@@ -167,7 +167,7 @@ impl Parts {
         self.parts.iter().map(|part| u64::from(part.len)).sum()
     }
 
-    /// The memory that they are.
+    /// The guest memory of the parts.
     pub fn ranges<'m>(&self, cx: &'m Ctx<'_>) -> Result<Vector<'m>> {
         let memory = cx.memory(self.cage)?;
         let mut vector = Vector::with_room(self.parts.len());

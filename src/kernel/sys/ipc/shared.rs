@@ -18,7 +18,7 @@ const SHM_REMAP: u32 = 0o40000;
 const SHM_EXEC: u32 = 0o100_000;
 /// shmctl(2): shown in the mode of a segment that was removed and is attached.
 const SHM_DEST: u32 = 0o1000;
-/// The same, of one that is locked.
+/// SHM_LOCKED: the same for a locked segment.
 const SHM_LOCKED: u32 = 0o2000;
 const SHM_LOCK: u32 = 11;
 const SHM_UNLOCK: u32 = 12;

@@ -122,11 +122,11 @@ fn is_unix_stream(socket: BorrowedFd<'_>) -> bool {
     sockopt::socket_domain(socket) == Ok(AddressFamily::UNIX) && sockopt::socket_type(socket) == Ok(SocketType::STREAM)
 }
 
-/// Where a path led.
+/// The result of a look-up.
 enum Found<T> {
     /// The host has acted on it.
     Done(T),
-    /// To an open file, by /proc/self/fd.
+    /// It led to an open file, by /proc/self/fd.
     File(FileRef),
 }
 

@@ -29,7 +29,7 @@ const SCM_CREDENTIALS: i32 = libc::SCM_CREDENTIALS;
 /// Where a name begins, behind family and NUL.
 const ABSTRACT: usize = 3;
 
-/// The cage as it is now.
+/// The credentials of the cage, as they are now.
 pub(super) fn who(cx: &Ctx<'_>) -> Arc<Who> {
     let own = &cx.cage.settings().credentials;
     let ids = Ids { pid: cx.cage.id.0, uid: own.uid[EFFECTIVE], gid: own.gid[EFFECTIVE] };

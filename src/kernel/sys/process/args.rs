@@ -18,7 +18,7 @@ const MOST_STRING: usize = 32 * 4096;
 pub(crate) struct Room(usize);
 
 impl Room {
-    /// For a program that this cage starts.
+    /// The room for a program that this cage starts.
     pub fn of(cage: &Cage) -> Room {
         let quarter = cage.settings().limits.stack.0 / 4;
         Room(usize::try_from(quarter.clamp(LEAST, MOST)).unwrap_or(0))

@@ -28,7 +28,7 @@ fn leave(cx: &Ctx<'_>, next: Next) -> Result<NoReturn> {
     Ok(NoReturn)
 }
 
-/// Those that only Linux has.
+/// Flags that only Linux has.
 const OF_LINUX: u32 = WaitFlags::__WALL | WaitFlags::__WCLONE | WaitFlags::__WNOTHREAD;
 
 fn is_for_clones(options: WaitFlags) -> bool {

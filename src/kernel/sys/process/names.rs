@@ -37,7 +37,7 @@ impl Names {
         put(&self.host, &name[..name.len().min(LONGEST)]);
     }
 
-    /// By writing to /proc/sys/kernel/domainname.
+    /// Sets it, by writing to /proc/sys/kernel/domainname.
     pub fn set_domain(&self, name: &[u8]) {
         put(&self.domain, &name[..name.len().min(LONGEST)]);
     }

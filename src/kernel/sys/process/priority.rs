@@ -94,7 +94,7 @@ pub(crate) fn personality(cx: &Ctx<'_>, persona: u64) -> Result<i32> {
 
 /// Flags of personality(2).
 pub(crate) mod persona {
-    /// uname(2) tells of a release 2.6.
+    /// uname(2) reports a release 2.6.
     pub const UNAME26: u32 = 0x002_0000;
     /// select(2) does not tell what is left of the time.
     pub const STICKY_TIMEOUTS: u32 = 0x400_0000;

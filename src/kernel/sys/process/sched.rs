@@ -32,9 +32,9 @@ const FLAG_KEEP_POLICY: u64 = 0x08;
 const FLAG_KEEP_PARAMS: u64 = 0x10;
 const FLAGS: u64 = 0x7f;
 
-/// How a thread is to be scheduled.
+/// The scheduling that is asked for.
 struct Wanted {
-    /// None: as it is.
+    /// The policy; None to keep it.
     policy: Option<u32>,
     priority: u32,
     /// For the ordinary policies; None: as it is.
@@ -185,7 +185,7 @@ fn is_ordinary(policy: u32) -> bool {
     matches!(policy, SCHED_OTHER | SCHED_BATCH)
 }
 
-/// Linux's rules.
+/// Applies Linux's rules for changes of scheduling.
 fn schedule(cx: &Ctx<'_>, thread: &Thread, wanted: &Wanted) -> Result<()> {
     let word = thread.host.policy.load(Ordering::Relaxed);
     let (old, resets) = (Thread::policy_of(word), word & Thread::RESET_ON_FORK != 0);

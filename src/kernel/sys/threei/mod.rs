@@ -274,7 +274,7 @@ pub(crate) fn route_fds(cx: &Ctx<'_>, target: u64, routes: In<LindFdRoutes>) -> 
     target.routes.add(grate, &wire, unset, set)
 }
 
-/// See the table.
+/// in_flight, as described in the table of calls.
 pub(crate) fn in_flight(cx: &Ctx<'_>) -> Result<u64> {
     Ok(cx.kernel.in_flight.of(cx.cage.id).into())
 }
@@ -317,7 +317,7 @@ pub(crate) fn give_fd(cx: &Ctx<'_>, fd: Fd, flags: FdFlags) -> Result<NewFd> {
     }
 }
 
-/// See the table.
+/// host_file, as described in the table of calls.
 pub(crate) fn host_file(cx: &Ctx<'_>, number: u64) -> Result<NewFd> {
     // A grate of the line further out may have looked at the call and sent it on.
     let of_line = |cage: &Cage| cage::searches(cx.kernel, cage);

@@ -8,10 +8,10 @@ use crate::host::clock;
 
 const SECOND: i64 = 1_000_000_000;
 
-/// When a wait ends.
+/// The end of a wait.
 #[derive(Clone, Copy)]
 pub(crate) enum Deadline {
-    /// Not by time.
+    /// It never ends by time.
     Never,
     /// At once. Kept apart because asking the clock would be the larger part of such a call.
     Now,
