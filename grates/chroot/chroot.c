@@ -10,7 +10,7 @@ static const char *shown[2];
 static const char *dir(const char *value)
 {
 	if (view)
-		return "there is one root only";
+		return "may be given only once";
 	return (view = lind_view_new(value)) ? NULL : strerror(errno);
 }
 
@@ -44,9 +44,9 @@ LIND_OPTION("d", "dir", "value");
 int main(int argc, char **argv)
 {
 	static const struct lind_option options[] = {
-		{ 'd', "dir", "DIRECTORY", "the new root", dir },
-		{ 0, "proc", NULL, "/proc is there as well", proc },
-		{ 0, "dev", NULL, "/dev is there as well", dev },
+		{ 'd', "dir", "DIRECTORY", "make DIRECTORY the root of clients", dir },
+		{ 0, "proc", NULL, "show /proc in it, too", proc },
+		{ 0, "dev", NULL, "show /dev in it, too", dev },
 	};
 
 	lind_options(options, 3, "Makes a directory the root of clients.", &argc, &argv);

@@ -28,14 +28,14 @@ LIND_OPTION("p", "path", "value");
 int main(int argc, char **argv)
 {
 	static const struct lind_option options[] = {
-		{ 'p', "path", "PATH", "a file that swallows what is written and reads as empty", add },
+		{ 'p', "path", "PATH", "discard all data written to PATH; reads find it empty", add },
 	};
 
 	if (!(view = lind_view_new("/")))
 		lind_die("/: %s", strerror(errno));
-	lind_options(options, 1, "Makes files swallow what is written to them.", &argc, &argv);
+	lind_options(options, 1, "Makes files discard the data that is written to them.", &argc, &argv);
 	if (!given)
-		lind_die("no file to swallow anything: give it --path PATH");
+		lind_die("no file is named: give it --path PATH");
 	lind_view_use(view);
 	return lind_grate_main(argc, argv);
 }

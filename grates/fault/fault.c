@@ -334,12 +334,12 @@ LIND_OPTION("s", "seed", "value");
 LIND_OPTION("o", "log", "writes");
 
 static const struct lind_option options[] = {
-	{ 'r', "rule", "CALL,..:KEY=VALUE,..", "what fails, and how; see the README", rule_add },
+	{ 'r', "rule", "CALL,..:KEY=VALUE,..", "make these calls fail, short or late; the README has the keys", rule_add },
 	{ 0, "config", "FILE", "read rules from a TOML file", set_config },
-	{ 's', "seed", "N", "what chance goes by; without it, another each time", set_seed },
-	{ 'o', "log", "FILE", "write there what is done to single calls, not to standard error", set_log },
-	{ 'q', "quiet", NULL, "say nothing about single calls", set_quiet },
-	{ 0, "list", NULL, "say at the end how often each rule fired", set_list },
+	{ 's', "seed", "N", "seed the random numbers with N (default: a new seed each run)", set_seed },
+	{ 'o', "log", "FILE", "write the lines about single calls to FILE, not to standard error", set_log },
+	{ 'q', "quiet", NULL, "print no lines about single calls", set_quiet },
+	{ 0, "list", NULL, "print at the end how often each rule fired", set_list },
 };
 
 static const struct lind_lifecycle lifecycle = { .start = start, .fork = fork_, .exec = exec, .exit = exit_, .end = end };
@@ -351,7 +351,7 @@ int main(int argc, char **argv)
 	bool chance = false;
 	struct timespec t;
 
-	lind_options(options, sizeof options / sizeof *options, "Makes calls fail, come short or late.", &argc, &argv);
+	lind_options(options, sizeof options / sizeof *options, "Makes calls fail, move fewer bytes, or take longer.", &argc, &argv);
 	if (!rule_count)
 		lind_die("no rules: --rule CALL:errno=NAME");
 	for (unsigned i = 0; i < rule_count; i++)

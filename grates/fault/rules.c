@@ -223,7 +223,7 @@ static const char *finish(struct rule *r)
 	if (!any)
 		return "names no call";
 	if (!r->error && !r->delay_to && !r->short_to && !r->short_percent)
-		return "says not what to do: errno, short or delay";
+		return "has no effect: give it errno, short or delay";
 	if (r->error && (r->short_to || r->short_percent))
 		return "a call that fails cannot be short";
 	for (uint32_t nr = 0; nr < MOST_CALLS; nr++) {

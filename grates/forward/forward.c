@@ -42,8 +42,8 @@ int main(int argc, char **argv)
 {
 	static const struct lind_option options[] = {
 		{ 'n', "nr", "NUMBER", "forward this call only; may be repeated (default: every call)", add_number },
-		{ 0, "handler", NULL, "have a handler let calls go on, not the filter", set_handler },
-		{ 'r', "result", NULL, "wait for the result and return it, as a grate that looks at it has to", set_result },
+		{ 0, "handler", NULL, "let calls go on in a handler, not in the filter", set_handler },
+		{ 'r', "result", NULL, "wait for the result and return it, as grates do that look at results", set_result },
 	};
 
 	lind_options(options, 3, "Passes system calls on unchanged.", &argc, &argv);

@@ -21,7 +21,7 @@ static const char *place(const char *value, bool hide)
 	if ((wrong = lind_path_clean(at, clean)))
 		return wrong;
 	if (!strcmp(clean, "/"))
-		return "the root stays; see chroot";
+		return "the root cannot be moved; see chroot";
 	if ((r = lind_view_bind(view, clean, what)))
 		return strerror(-r);
 	if (hide && (wrong = lind_path_clean(what, clean)))
@@ -65,16 +65,16 @@ LIND_OPTION("-", "hide", "value");
 int main(int argc, char **argv)
 {
 	static const struct lind_option options[] = {
-		{ 'b', "bind", "WHAT=AT", "the file or directory WHAT is at AT too", bind_at },
-		{ 'r', "remap", "WHAT=AT", "it is at AT and not at WHAT", remap },
-		{ 0, "hide", "PATH", "there is nothing at PATH", hide },
+		{ 'b', "bind", "WHAT=AT", "show the file or directory WHAT at AT, too", bind_at },
+		{ 'r', "remap", "WHAT=AT", "show it at AT and not at WHAT", remap },
+		{ 0, "hide", "PATH", "show nothing at PATH", hide },
 	};
 
 	if (!(view = lind_view_new("/")))
 		lind_die("/: %s", strerror(errno));
 	lind_options(options, 3, "Shows clients files in other places, or not at all.", &argc, &argv);
 	if (!given)
-		lind_die("nothing to show otherwise: give it --bind WHAT=AT, --remap WHAT=AT or --hide PATH");
+		lind_die("nothing to change: give it --bind WHAT=AT, --remap WHAT=AT or --hide PATH");
 	lind_view_use(view);
 	return lind_grate_main(argc, argv);
 }

@@ -319,7 +319,7 @@ static void save_opened(const struct imfs_node *n, const struct pair *p)
 	int r = S_ISREG(n->mode) ? save_file(n, p->fd) : -EISDIR;
 
 	if (r == -EISDIR)
-		lind_log("dump %s: only a file can go outside the root; root:%s is inside", p->from, p->to);
+		lind_log("dump %s: only a file can be copied outside the root; use root:%s for a place inside", p->from, p->to);
 	else if (r)
 		lind_log("dump to %s: %s", p->to, strerror(-r));
 }

@@ -101,15 +101,15 @@ LIND_OPTION("-", "pass", "value");
 int main(int argc, char **argv)
 {
 	static const struct lind_option options[] = {
-		{ 'p', "prefix", "PATH", "where the filesystem is (default /); all else is passed on", set_prefix },
-		{ 's', "size", "BYTES", "how much it holds (default 2G); K, M and G are understood", set_limit },
+		{ 'p', "prefix", "PATH", "put the filesystem at PATH (default /); all other paths are passed on", set_prefix },
+		{ 's', "size", "BYTES", "limit its contents (default 2G); K, M and G are understood", set_limit },
 		{ 0, "preload", "HOST=PATH", "copy a file or tree of the outside to PATH before the program starts", preload },
 		{ 0, "dump", "PATH=HOST", "copy PATH to the outside when the program has ended", dump_later },
-		{ 0, "pass", "NAME", "a name in its root that stays outside (default, for prefix /: dev, proc, sys)", add_pass },
+		{ 0, "pass", "NAME", "leave a name in its root outside (default, for prefix /: dev, proc, sys)", add_pass },
 	};
 	struct imfs_cred root = { 0 };
 
-	lind_options(options, sizeof options / sizeof *options, "A filesystem in memory.", &argc, &argv);
+	lind_options(options, sizeof options / sizeof *options, "Keeps files in memory.", &argc, &argv);
 	imfs_sync_init();
 	imfs_wake = lind_wake;
 	if (imfs_init(&fs, prefix, limit, &root))

@@ -28,7 +28,7 @@ void holder_init(void)
 		return;
 	holder = memfd_create("imfs", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (holder < 0 || fcntl(holder, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE))
-		lind_die("no descriptor to stand for files: %s", strerror(errno));
+		lind_die("cannot open the file that represents those in memory: %s", strerror(errno));
 }
 
 /* For the call that is being served, whose target is `cage`. Takes over the reference to `f`. */

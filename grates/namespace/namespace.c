@@ -55,15 +55,15 @@ LIND_OPTION("-", "fd-flags", "value");
 int main(int argc, char **argv)
 {
 	static const struct lind_option options[] = {
-		{ 'p', "prefix", "PATH", "calls on PATH and what is below enter; may be repeated", add_prefix },
-		{ 0, "by-text", NULL, "paths elsewhere are passed on as text: links put there meanwhile may lead in", set_by_text },
-		{ 'c', "calls", "LIST", "only these calls enter: names, numbers, %file %desc %network %memory %process %ipc %signal, !LIST", add_calls },
-		{ 0, "calls-from", "FILE", "the same, one or more per line; # begins a comment", add_calls_file },
-		{ 'a', "address", "ADDRESS[/BITS]", "calls on sockets with this address enter; may be repeated", add_address },
-		{ 0, "port", "PORT[-PORT]", "calls on sockets with these ports enter; may be repeated", add_port },
-		{ 'f', "fd", "FD[-FD]", "these descriptors of the program's start are inside", add_start_fds },
-		{ 0, "fd-kind", "LIST", "descriptors of these kinds are inside: file, dir, pipe, socket, chardev, tty, ... (a wrong one lists them); !LIST: of no other", add_fd_kinds },
-		{ 0, "fd-flags", "LIST", "descriptors open so are inside: readonly, writable, append, nonblock, ... (a wrong one lists them); !LIST: not so", add_fd_flags },
+		{ 'p', "prefix", "PATH", "let calls on PATH and below enter; may be repeated", add_prefix },
+		{ 0, "by-text", NULL, "pass paths elsewhere on as text: a link that is made there meanwhile may lead inside", set_by_text },
+		{ 'c', "calls", "LIST", "let only these calls enter: names, numbers, %file %desc %network %memory %process %ipc %signal, !LIST", add_calls },
+		{ 0, "calls-from", "FILE", "read such a list from FILE, one or more per line; # begins a comment", add_calls_file },
+		{ 'a', "address", "ADDRESS[/BITS]", "let calls on sockets with this address enter; may be repeated", add_address },
+		{ 0, "port", "PORT[-PORT]", "let calls on sockets with these ports enter; may be repeated", add_port },
+		{ 'f', "fd", "FD[-FD]", "put these descriptors of the program's start inside", add_start_fds },
+		{ 0, "fd-kind", "LIST", "put descriptors of these kinds inside: file, dir, pipe, socket, chardev, tty, ... (a wrong one lists them); !LIST: of none of these", add_fd_kinds },
+		{ 0, "fd-flags", "LIST", "put descriptors with these flags inside: readonly, writable, append, nonblock, ... (a wrong one lists them); !LIST: with none of these", add_fd_flags },
 	};
 	static const struct lind_composer composer = {
 		.stacks = 1, .choose = choose, .when = when, .entered = client_entered,

@@ -198,7 +198,7 @@ const char *address_of_text(const char *text, struct address *a, unsigned *prefi
 		*percent++ = 0;
 		a->scope = (uint32_t)strtoul(percent, &end, 10);
 		if (*percent < '0' || *percent > '9' || *end)
-			return "a scope is the number of an interface";
+			return "a scope must be the number of an interface";
 	}
 	a->family = strchr(copy, ':') ? AF_INET6 : AF_INET;
 	if (inet_pton(a->family, copy, a->ip) != 1)

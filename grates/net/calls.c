@@ -56,14 +56,14 @@ static int64_t on_socket(const struct lind_call *call)
 	if (!c)
 		return -EACCES;
 	if (domain != AF_UNIX && domain != AF_INET && domain != AF_INET6)
-		return deny(c, call, "", "only IPv4, IPv6 and unix sockets are for rules", "socket of family %d", domain);
+		return deny(c, call, "", "rules cover only IPv4, IPv6 and unix sockets", "socket of family %d", domain);
 	if (domain != AF_UNIX && type != SOCK_STREAM && type != SOCK_DGRAM)
 		return deny(c, call, "", "raw sockets are denied", "socket of type %d", type);
 	if (domain != AF_UNIX && (protocol == IPPROTO_ICMP || protocol == IPPROTO_ICMPV6) && !has_icmp_rule())
 		return deny(c, call, "icmp", "no rule allows it", "socket for icmp");
 	if (domain != AF_UNIX && protocol && protocol != IPPROTO_TCP && protocol != IPPROTO_UDP && protocol != IPPROTO_UDPLITE &&
 	    protocol != IPPROTO_ICMP && protocol != IPPROTO_ICMPV6 && protocol != IPPROTO_MPTCP_)
-		return deny(c, call, "", "rules do not know it", "socket of protocol %d", protocol);
+		return deny(c, call, "", "rules do not cover it", "socket of protocol %d", protocol);
 	before = stream_quiet(c);
 	r = lind_forward(call);
 	if (has_names && r >= 0)

@@ -42,10 +42,10 @@ bool datagram_fits(struct client *c, const struct lind_call *call, const struct 
 		return true;
 	line = __atomic_fetch_add(&lines, 1, __ATOMIC_RELAXED);
 	if (line < MOST_LINES)
-		lind_log("%llu (%s) receive %s %s: no rule allows it: thrown away", (unsigned long long)call->target, c->name,
+		lind_log("%llu (%s) receive %s %s: no rule allows it: discarded", (unsigned long long)call->target, c->name,
 			proto == UDP ? "udp" : "icmp", address_text(from, text, sizeof text));
 	else if (line == MOST_LINES)
-		lind_log("many datagrams are thrown away: no more lines about them");
+		lind_log("many datagrams were discarded: no more lines about them");
 	return false;
 }
 

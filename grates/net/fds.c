@@ -164,7 +164,7 @@ static void vet(int fd)
 
 	if (fcntl(fd, F_GETFD) < 0 || socket_fits(self, (struct lind_arg){ (uint64_t)fd, self }, why, sizeof why))
 		return;
-	lind_log("descriptor %d is a socket %s, which is denied: /dev/null is in its place", fd, why);
+	lind_log("descriptor %d is a socket %s, which is denied: replaced by /dev/null", fd, why);
 	if ((null = open("/dev/null", O_RDWR | O_CLOEXEC)) < 0 || dup2(null, fd) < 0)
 		lind_die("/dev/null: %s", strerror(errno));
 	close(null);

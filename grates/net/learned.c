@@ -154,7 +154,7 @@ void write_learned(int status)
 		fprintf(output, "%s\n\t\"%s\"", i ? "," : "", learned[i]);
 	fputs("\n]\n", output);
 	if (fclose(output))
-		lind_log("what was learned could not be written: %s", strerror(errno));
+		lind_log("cannot write the learned rules: %s", strerror(errno));
 	output = NULL;
 	pthread_mutex_unlock(&lock);
 }

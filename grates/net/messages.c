@@ -75,9 +75,9 @@ static int64_t look_at_control(struct client *c, const struct lind_call *call, c
 	for (size_t at = 0; (k = control_at(m, at)); at = next(at, k)) {
 		/* The port is its socket's, and that may be bound while we look. */
 		if (has_names && source_of(k, &from) && is_resolvers_host(&from))
-			return deny(c, call, "", "a resolver's place", "sendmsg");
+			return deny(c, call, "", "a resolver's address", "sendmsg");
 		if (!is_harmless(k))
-			return deny(c, call, "", "changes the way of packets", "sendmsg with a control message %d of level %d", k->type, k->level);
+			return deny(c, call, "", "changes the route of packets", "sendmsg with a control message %d of level %d", k->type, k->level);
 		*has_fds |= k->level == SOL_SOCKET && k->type == SCM_RIGHTS;
 	}
 	return 0;

@@ -130,7 +130,7 @@ static int64_t on_setsockopt(const struct lind_call *call)
 	if ((level == IPPROTO_IP && option == 35) || (level == IPPROTO_IPV6 && option == 20))
 		return join(c, call, level == IPPROTO_IPV6);
 	if ((name = name_of(level, option)))
-		return deny(c, call, "", "changes the way of packets", "setsockopt %s", name);
+		return deny(c, call, "", "changes the route of packets", "setsockopt %s", name);
 	return -ENOPROTOOPT;
 }
 

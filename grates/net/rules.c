@@ -79,7 +79,7 @@ static const char *set_target(struct rule *r, const char *text)
 		r->protos = UNIX;
 		r->abstract = text[5] == '@';
 		if (text[5] != '@' && text[5] != '/' && text[5] != '*')
-			return "a path begins with / and a name without a file with @";
+			return "a path must begin with /, and a name without a file with @";
 		return snprintf(r->name, sizeof r->name, "%s", text + 5 + r->abstract) >= (int)sizeof r->name ? "is too long" : NULL;
 	}
 	if (!wrong) {
@@ -136,7 +136,7 @@ static const char *parse(struct rule *r, char **words, size_t count)
 		return wrong;
 	if (at < count && (wrong = set_rate(r, words[at++])))
 		return wrong;
-	return at < count ? "more words than a rule has" : NULL;
+	return at < count ? "has too many words" : NULL;
 }
 
 static const char *add(bool allows, const char *kind, const char *text, bool redirects)
@@ -155,7 +155,7 @@ static const char *add(bool allows, const char *kind, const char *text, bool red
 	snprintf(r->text, sizeof r->text, "%s %s", kind, text);
 	for (char *word = strtok_r(copy, " \t", &save); word; word = strtok_r(NULL, " \t", &save)) {
 		if (count == COUNT(words))
-			return "more words than a rule has";
+			return "has too many words";
 		if (!strcmp(word, "->"))
 			arrow = count;
 		words[count++] = word;
@@ -164,16 +164,16 @@ static const char *add(bool allows, const char *kind, const char *text, bool red
 		if (!arrow || count != arrow + 3)
 			return "must be VERB,... [PROTOCOL,...] TARGET [PORT,...] -> ADDRESS PORT";
 		if ((wrong = address_of_text(words[arrow + 1], &r->to, &prefix)) || (prefix != 32 && prefix != 128))
-			return wrong ? wrong : "redirects to one address";
+			return wrong ? wrong : "must redirect to one address";
 		r->to.port = (uint16_t)atoi(words[arrow + 2]);
 		if (!r->to.port || strlen(words[arrow + 2]) > 5)
-			return "redirects to one port";
+			return "must redirect to one port";
 		count = arrow;
 	}
 	if ((wrong = parse(r, words, count)))
 		return wrong;
 	if (redirects && (r->by == BY_PATH || r->verbs & ~(unsigned)(CONNECT | SEND)))
-		return "only connect and send to addresses are redirected";
+		return "only connect and send to addresses can be redirected";
 	rule_count++;
 	return NULL;
 }
@@ -221,7 +221,7 @@ const char *rules_load(const char *path)
 			found = true;
 		}
 		if (!found)
-			lind_toml_die(v, "has to have allow, deny or redirect");
+			lind_toml_die(v, "must have allow, deny or redirect");
 	}
 	lind_toml_no_others(config);
 	return NULL;
@@ -464,7 +464,7 @@ int64_t judge(struct client *c, const struct lind_call *call, enum verb verb, un
 	}
 	a->own = false;
 	if (poses_as_resolver(verb, a))
-		return deny(c, call, "", "a resolver's place", "%s %s %s", verb_name(verb), proto_name(proto), address_text(a, text, sizeof text));
+		return deny(c, call, "", "a resolver's address", "%s %s %s", verb_name(verb), proto_name(proto), address_text(a, text, sizeof text));
 	if (refused(r, verb, proto, a)) {
 		address_text(a, text, sizeof text);
 		subject_of(verb, a, text, subject, sizeof subject);

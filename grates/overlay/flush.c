@@ -86,7 +86,7 @@ void note_mapped(struct imfs_node *n)
 static int fail(int error, const char *what)
 {
 	if (!broken)
-		lind_log("the state does not take changes any more, they are lost at the end: %s", what);
+		lind_log("cannot write to the state any more; changes are lost at the end: %s", what);
 	broken = broken ? broken : error == -ENOSPC ? error : -EIO;
 	return broken;
 }

@@ -51,7 +51,7 @@ static int each_row(void *to, const char *name, uint64_t ino)
 	if (!length || length > IMFS_NAME || imfs_dir_find(l->dir, name, length))
 		return 0;
 	if (!(n = node_of_row(ino, l->dir))) {
-		lind_log("%s: the state has a name for inode %llu, and no such inode", name, (unsigned long long)ino);
+		lind_log("%s: the state is damaged: this name is of inode %llu, which is missing", name, (unsigned long long)ino);
 		return 0;
 	}
 	if ((r = imfs_dir_put(&fs, l->dir, name, length, n))) {

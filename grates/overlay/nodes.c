@@ -169,7 +169,7 @@ void node_from_row(struct imfs_node *n, const struct store_node *row)
 	if (S_ISLNK(n->mode) && (n->target = strdup(row->target ? row->target : "")))
 		n->size = (int64_t)strlen(n->target);
 	if (row->xattrs_size && take_xattrs(n, row->xattrs, row->xattrs_size))
-		lind_log("not all extended attributes of inode %llu could be had from the state", (unsigned long long)row->ino);
+		lind_log("cannot read all extended attributes of inode %llu from the state", (unsigned long long)row->ino);
 	n->atime = row->atime;
 	n->mtime = row->mtime;
 	n->ctime = row->ctime;

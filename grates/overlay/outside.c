@@ -19,8 +19,8 @@ static int blame(struct store *store, uint64_t ino, int error)
 	switch (-error) {
 	case ENOMEM: return store_blame(store, error, "no memory");
 	case ENOSPC: case EDQUOT: case EFBIG: return store_blame(store, -ENOSPC, "%s", sqlite3_errstr(SQLITE_FULL));
-	case ENODATA: return store_blame(store, -EIO, "data/%llu ends before a block that the state has in it", number);
-	case EMLINK: return store_blame(store, -EIO, "data/%llu is not a file of its own", number);
+	case ENODATA: return store_blame(store, -EIO, "data/%llu is too short: the state names a block beyond its end", number);
+	case EMLINK: return store_blame(store, -EIO, "data/%llu is not a regular file with one name", number);
 	default: return store_blame(store, -EIO, "data/%llu: %s", number, strerror(-error));
 	}
 }

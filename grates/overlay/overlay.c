@@ -117,7 +117,7 @@ static void know_root(void)
 		lind_die("--upper %s: %s", state_name(), store_problem(store));
 	if (store && store_get(store, ROOT_INO, &row) == 1) {
 		if (!S_ISDIR(row.mode))
-			lind_die("--upper %s: what the state has for the directory itself is none", state_name());
+			lind_die("--upper %s: the state is damaged: it describes the directory itself as a file", state_name());
 		node_from_row(fs.root, &row);
 		return;
 	}
@@ -168,7 +168,7 @@ void first_ended(void)
 	store_enter();
 	tell_changes();
 	if (store_close(store)) {
-		lind_log("the state could not be closed in order");
+		lind_log("cannot close the state in order");
 		lost = true;
 	}
 	store = NULL;
@@ -192,7 +192,7 @@ static void begin(void)
 	others_begin();
 	know_root();
 	if (store && flush_begin())
-		lind_die("no thread to keep changes with");
+		lind_die("cannot start the thread that saves changes");
 }
 
 LIND_OPTION("l", "lower", "value");
@@ -206,20 +206,20 @@ LIND_OPTION("-", "told", "value");
 int main(int argc, char **argv)
 {
 	static const struct lind_option options[] = {
-		{ 'l', "lower", "DIR", "the directory that shows through; it is never written to", set_lower },
-		{ 'p', "prefix", "PATH", "where programs see it (default: where it is)", set_prefix },
-		{ 'u', "upper", "STATE", "the file, or with a slash behind it the directory, that keeps what is changed; without it changes are gone at the end", set_upper },
-		{ 0, "head", "NAME", "the head of the state to work on (default main)", set_head },
-		{ 0, "cache", "MIB", "mebibytes of files that are kept in memory (default 512)", set_cache },
-		{ 0, "called", "DIR", "what the state is to call the lower directory (default: as --lower)", set_called },
-		{ 0, "told", "NAME", "what messages are to call the state", set_told },
+		{ 'l', "lower", "DIR", "show the files of DIR, which is never written to", set_lower },
+		{ 'p', "prefix", "PATH", "show the overlay at PATH (default: at the lower directory)", set_prefix },
+		{ 'u', "upper", "STATE", "keep changes in STATE: a file, or with a slash at its end a directory; without it changes are lost at the end", set_upper },
+		{ 0, "head", "NAME", "work on this head of the state (default main)", set_head },
+		{ 0, "cache", "MIB", "keep so many mebibytes of files in memory (default 512)", set_cache },
+		{ 0, "called", "DIR", "record DIR in the state as the name of the lower directory (default: as --lower)", set_called },
+		{ 0, "told", "NAME", "call the state NAME in messages", set_told },
 	};
 
 	int status;
 
 	if (argc > 1 && !strncmp(argv[1], "--verb", 6))
 		return verb_main(argc, argv);
-	lind_options(options, sizeof options / sizeof *options, "A directory that is changed without being written to.", &argc, &argv);
+	lind_options(options, sizeof options / sizeof *options, "Keeps the changes of clients to a directory in a state; the directory is never written to.", &argc, &argv);
 	if (!lower)
 		lind_die("--lower must be given");
 	prefix = prefix ? prefix : lower;

@@ -85,20 +85,20 @@ static struct store *open_state(void)
 int verb_main(int argc, char **argv)
 {
 	static const struct lind_option list[] = {
-		{ 0, "verb", "WORD", "what to do", set_verb },
-		{ 0, "upper", "STATE", "the state", set_upper },
-		{ 0, "head", "NAME", "the head of it (default: main)", set_head },
-		{ 0, "lower", "DIR", "where the directory below is", set_lower },
-		{ 0, "called", "DIR", "what messages are to call it", set_called },
-		{ 0, "output", "FILE", "export: a tar file (default: standard output)", set_output },
-		{ 0, "to", "DIR", "export: a directory", set_to },
-		{ 0, "stat", NULL, "diff: how much of each file", set_stat },
-		{ 0, "patch", NULL, "diff: as a patch", set_patch },
-		{ 0, "name-status", NULL, "diff: kinds and names", set_name_status },
-		{ 0, "json", NULL, "diff: as JSON", set_json },
-		{ 0, "force", NULL, "apply: also where the directory has changed since", set_force },
-		{ 0, "dry-run", NULL, "apply: say what would be done", set_dry_run },
-		{ 0, "overlayfs", NULL, "export: what is changed, as overlayfs has it", set_overlayfs },
+		{ 0, "verb", "WORD", "run this command", set_verb },
+		{ 0, "upper", "STATE", "use this state", set_upper },
+		{ 0, "head", "NAME", "use this head of the state (default: main)", set_head },
+		{ 0, "lower", "DIR", "find the lower directory at DIR", set_lower },
+		{ 0, "called", "DIR", "call the lower directory DIR in messages", set_called },
+		{ 0, "output", "FILE", "export: write a tar file (default: to standard output)", set_output },
+		{ 0, "to", "DIR", "export: write to a directory", set_to },
+		{ 0, "stat", NULL, "diff: print how much of each file has changed", set_stat },
+		{ 0, "patch", NULL, "diff: print a patch", set_patch },
+		{ 0, "name-status", NULL, "diff: print kinds and names", set_name_status },
+		{ 0, "json", NULL, "diff: print JSON", set_json },
+		{ 0, "force", NULL, "apply: replace files that have changed in the directory since, too", set_force },
+		{ 0, "dry-run", NULL, "apply: print the changes without making them", set_dry_run },
+		{ 0, "overlayfs", NULL, "export: write the changes alone, in the format of overlayfs", set_overlayfs },
 	};
 	const struct verb *verb;
 	struct store *store;
@@ -121,7 +121,7 @@ int verb_main(int argc, char **argv)
 	}
 	status = verb->act(store, &options);
 	if ((r = store_close(store)) && !status) {
-		lind_log("the state could not be written: %s", strerror(-r));
+		lind_log("cannot write the state: %s", strerror(-r));
 		status = STRANGE;
 	}
 	return status;

@@ -170,7 +170,7 @@ static int carry_out(struct apply *apply, const struct verb_options *options)
 	apply_place(apply);
 	count = done(apply);
 	if (apply->stuck) {
-		lind_log("this apply is not at its end; the next one goes on with it");
+		lind_log("this apply is not finished; the next one continues it");
 		return 1;
 	}
 	r = below_sync();
@@ -214,7 +214,7 @@ static int finish(struct store *store, const struct verb_options *options)
 	if (!(r = journal_read(&apply)))
 		return 0;
 	if (r == -EXDEV) {
-		lind_log("an apply to another directory is not at its end; --lower says where that is");
+		lind_log("an apply to another directory is not finished; name that directory by --lower");
 		return 1;
 	}
 	if (r < 0)
@@ -259,7 +259,7 @@ static bool is_any_without_directory(const struct verb_list *list)
 
 		if (!slash || below_parent(change->path, &name) >= 0 || map_get(&list->paths, change->path, (size_t)(slash - change->path)))
 			continue;
-		lind_log("%s: its directory is new or renamed; apply that", change->path);
+		lind_log("%s: its directory is new or renamed; apply the directory", change->path);
 		any = true;
 	}
 	return any;

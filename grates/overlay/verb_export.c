@@ -198,7 +198,7 @@ static void walk_below(const char *path, const char *below, uint64_t ino)
 
 	/* By whatever way it is there, a bind mount for example: it would have no end. */
 	if (to.root >= 0 && below_look(below, &st) && st.st_dev == to_itself.st_dev && st.st_ino == to_itself.st_ino)
-		lind_die("%s: is the directory that is exported to; choose one elsewhere", *below ? below : ".");
+		lind_die("%s: is the directory that the export writes to; choose one elsewhere", *below ? below : ".");
 	for (size_t i = 0; names && names[i]; i++) {
 		char *there = verb_joined(below, names[i]), *here = verb_joined(path, names[i]);
 

@@ -29,7 +29,7 @@ static void grow(struct verb_map *map)
 	struct verb_map more = { .size = map->size ? 2 * map->size : 64, .count = map->count };
 
 	if (!seed && getrandom(&seed, sizeof seed, 0) != sizeof seed)
-		lind_die("no random numbers");
+		lind_die("cannot get random numbers");
 	if (!(more.slots = calloc(more.size, sizeof *more.slots)))
 		lind_die("no memory");
 	for (size_t i = 0; i < map->size; i++)

@@ -180,7 +180,7 @@ static lind_handle_fn *choose(uint32_t nr)
 static const char *when(uint32_t nr, lind_handle_fn *handle)
 {
 	(void)nr;
-	return handle == on_call ? "if a chosen program runs" : "if a chosen program runs; looks at what is started";
+	return handle == on_call ? "if a chosen program runs" : "if a chosen program runs; looks at programs that are started";
 }
 
 LIND_OPTION("p", "path", "value");
@@ -189,8 +189,8 @@ LIND_OPTION("-", "hash", "value");
 int main(int argc, char **argv)
 {
 	static const struct lind_option options[] = {
-		{ 'p', "path", "PATH", "this program, and what it starts; may be given often", add_path },
-		{ 0, "hash", "HEX", "any file with this BLAKE3 hash", add_hash },
+		{ 'p', "path", "PATH", "choose this program, and all that it starts; may be repeated", add_path },
+		{ 0, "hash", "HEX", "choose any file with this BLAKE3 hash", add_hash },
 	};
 	static const struct lind_composer composer = {
 		.stacks = 1, .choose = choose, .when = when, .lifecycle = { .start = start, .fork = fork_client, .exit = exit_client },

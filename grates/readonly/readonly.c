@@ -51,11 +51,11 @@ LIND_OPTION("a", "allow", "value");
 int main(int argc, char **argv)
 {
 	static const struct lind_option options[] = {
-		{ 'a', "allow", "PREFIX", "a directory or file below which everything may be changed", allow },
+		{ 'a', "allow", "PREFIX", "allow changes to PREFIX and everything below", allow },
 	};
 	static const struct lind_guard guard = { .may_change = may_change, .refusal = EROFS };
 
-	lind_options(options, 1, "Clients change no files.", &argc, &argv);
+	lind_options(options, 1, "Keeps clients from changing files.", &argc, &argv);
 	lind_guard_begin(&guard);
 	return lind_grate_main(argc, argv);
 }

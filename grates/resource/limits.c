@@ -88,7 +88,7 @@ const char *set_limit(enum scope scope, const char *name, const char *amount)
 	if (what < 0)
 		return unknown;
 	if (scope == EACH && what == CAGES)
-		return "a cage has no cages of its own: limit those of the tree";
+		return "cages can be limited only for all cages together";
 	return parse((enum what)what, amount, &limits[scope][what]);
 }
 

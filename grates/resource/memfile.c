@@ -48,7 +48,7 @@ void memory_files_find(void)
 	struct stat st;
 
 	if (fd < 0 || fstat(fd, &st))
-		lind_die("no memory file to compare others with: %s", strerror(errno));
+		lind_die("cannot make a memory file to compare others with: %s", strerror(errno));
 	device = st.st_dev;
 	close(fd);
 }

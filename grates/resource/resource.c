@@ -158,21 +158,21 @@ LIND_OPTION("-", "config", "reads");
 LIND_OPTION("-", "learn", "writes");
 
 static const struct lind_option options[] = {
-	{ 0, "cpu", "TIME", "processor time of all cages together", set_cpu },
-	{ 0, "wall", "TIME", "time since the start", set_wall },
-	{ 0, "memory", "SIZE", "what all cages have mapped", set_memory },
-	{ 0, "cages", "N", "cages at a time", set_cages },
-	{ 0, "threads", "N", "threads at a time", set_threads },
-	{ 0, "files", "N", "open descriptors at a time", set_files },
-	{ 0, "read-bytes", "[CLASS=]SIZE", "bytes read; classes: file, network, pipe", set_read },
-	{ 0, "write-bytes", "[CLASS=]SIZE", "bytes written", set_write },
-	{ 0, "each", "LIMIT=AMOUNT", "a limit of each cage; read.file, write.pipe ...", set_each },
-	{ 0, "rate", "LIMIT=SIZE", "bytes a second of all: calls wait", set_tree_rate },
-	{ 0, "each-rate", "LIMIT=SIZE", "bytes a second of each cage", set_each_rate },
-	{ 0, "on-hit", "[LIMIT=]ACTION", "errno:NAME, stop or kill", set_action },
+	{ 0, "cpu", "TIME", "limit the processor time of all cages together", set_cpu },
+	{ 0, "wall", "TIME", "limit the time since the start", set_wall },
+	{ 0, "memory", "SIZE", "limit the memory that all cages have mapped", set_memory },
+	{ 0, "cages", "N", "limit the cages at a time", set_cages },
+	{ 0, "threads", "N", "limit the threads at a time", set_threads },
+	{ 0, "files", "N", "limit the open descriptors at a time", set_files },
+	{ 0, "read-bytes", "[CLASS=]SIZE", "limit the bytes read; classes: file, network, pipe", set_read },
+	{ 0, "write-bytes", "[CLASS=]SIZE", "limit the bytes written", set_write },
+	{ 0, "each", "LIMIT=AMOUNT", "limit each cage; read.file, write.pipe ...", set_each },
+	{ 0, "rate", "LIMIT=SIZE", "limit the bytes a second of all cages: calls wait", set_tree_rate },
+	{ 0, "each-rate", "LIMIT=SIZE", "limit the bytes a second of each cage", set_each_rate },
+	{ 0, "on-hit", "[LIMIT=]ACTION", "at a limit, return errno:NAME, stop or kill", set_action },
 	{ 0, "config", "FILE", "read limits from a TOML file", load },
-	{ 0, "learn", "FILE", "write the most that was used at a time, of what has a limit", set_learn },
-	{ 0, "report", NULL, "say at the end what was used", set_report },
+	{ 0, "learn", "FILE", "write the highest use of each resource that can have a limit", set_learn },
+	{ 0, "report", NULL, "print the use of resources at the end", set_report },
 };
 
 int main(int argc, char **argv)
@@ -181,7 +181,7 @@ int main(int argc, char **argv)
 	const struct lind_handler *handlers;
 	size_t count;
 
-	lind_options(options, sizeof options / sizeof *options, "Limits what programs use.", &argc, &argv);
+	lind_options(options, sizeof options / sizeof *options, "Limits the resources that programs use.", &argc, &argv);
 	if (!any_limit() && !wants_report)
 		lind_die("no limit is given: --help lists them");
 	first_name = lind_base_name(argv[1]);
@@ -201,7 +201,7 @@ int main(int argc, char **argv)
 		}
 	}
 	if (limited(CPU) || limited(WALL))
-		lind_explain_note("a limit of time acts whatever is called");
+		lind_explain_note("a limit of time acts during any call");
 	watch_begins();
 	lind_grate_lifecycle(&lifecycle);
 	handlers = handlers_all(&count);

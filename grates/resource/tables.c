@@ -128,7 +128,7 @@ static void make_thread(void)
 	pthread_t thread;
 
 	if ((errno = pthread_create(&thread, NULL, watcher, NULL)))
-		lind_die("starting the watcher: %s", strerror(errno));
+		lind_die("cannot start the watcher: %s", strerror(errno));
 	pthread_detach(thread);
 	there = true;
 }

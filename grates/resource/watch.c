@@ -204,7 +204,7 @@ static void write_peaks(uint64_t cpu)
 		fprintf(learned, "\"%s\" = %llu\n", what_names[peaks[i]], (unsigned long long)tree_peak[peaks[i]]);
 	}
 	if (fclose(learned))
-		lind_log("what was learned could not be written: %s", strerror(errno));
+		lind_log("cannot write the learned limits: %s", strerror(errno));
 	learned = NULL;
 }
 

@@ -95,7 +95,7 @@ static void check_keys(const cJSON *object, int place, const char *what, const c
 		if (!*key)
 			wrong(place, "unknown key '%s' in %s", item->string, what);
 		if (member(object, item->string) != item)
-			wrong(place, "'%s' is twice in %s", item->string, what);
+			wrong(place, "'%s' occurs twice in %s", item->string, what);
 	}
 }
 
@@ -134,7 +134,7 @@ static int errno_of(const cJSON *in, const char *number, const char *name, int o
 	uint64_t n = (uint64_t)otherwise;
 
 	if (by_name && !cJSON_IsNull(by_name) && !(n = (uint64_t)errno_named(text_of(by_name, place, name))))
-		wrong(place, "'%s' is no error", by_name->valuestring);
+		wrong(place, "'%s' is not an error", by_name->valuestring);
 	if (by_number && !cJSON_IsNull(by_number)) {
 		uint64_t named = n;
 
@@ -143,7 +143,7 @@ static int errno_of(const cJSON *in, const char *number, const char *name, int o
 			wrong(place, "%s and %s are different errors", number, name);
 	}
 	if (n < 1 || n > 4095)
-		wrong(place, "an errno is from 1 to 4095");
+		wrong(place, "an errno must be from 1 to 4095");
 	return (int)n;
 }
 
@@ -173,7 +173,7 @@ static struct condition read_condition(const cJSON *arg, const struct lind_sysca
 
 	check_keys(arg, place, "args", keys);
 	if (index > 5)
-		wrong(place, "index is from 0 to 5");
+		wrong(place, "index must be from 0 to 5");
 	c = compare(index < row->count ? &row->args[index] : &any, (unsigned)index);
 	c.has_sign = false;
 	top = c.narrow ? UINT32_MAX : UINT64_MAX;
@@ -196,7 +196,7 @@ static struct condition read_condition(const cJSON *arg, const struct lind_sysca
 		c.negated = true;
 	} else if (!strcmp(op, "SCMP_CMP_MASKED_EQ")) {
 		if (two & ~value)
-			wrong(place, "%s: valueTwo has bits that value, the mask, has not: this never holds", row->name);
+			wrong(place, "%s: valueTwo has bits outside of value, which is the mask: this never holds", row->name);
 		c.op = MASKED;
 		c.a = value;
 		c.b = two;
@@ -311,7 +311,7 @@ static void read_entry(const cJSON *entry, const struct rule *otherwise, int pla
 	if (cJSON_IsString(member(entry, "comment")) && *member(entry, "comment")->valuestring)
 		rule->comment = member(entry, "comment")->valuestring;
 	if (!name == !names)
-		wrong(place, "one of name and names has to be there");
+		wrong(place, "must have either name or names");
 	if (!counts(entry, place) || is_default(rule, otherwise))
 		return;
 	if (name)
@@ -339,7 +339,7 @@ static cJSON *load(const char *path)
 	fclose(f);
 	/* Behind either nothing would be read. */
 	if (memchr(text, 0, n) || strstr(text, "\\u0000"))
-		lind_die("%s: has a NUL in it", path);
+		lind_die("%s: contains a NUL", path);
 	if (n == MAX_SIZE)
 		lind_die("%s: more than %u bytes", path, MAX_SIZE);
 	if (!(root = cJSON_ParseWithOpts(text, &end, 1))) {
@@ -366,12 +366,12 @@ const struct rule *read_json(const char *path, bool verbose)
 	if (!(action = member(root, "defaultAction")))
 		wrong(-1, "defaultAction is missing");
 	if (array_of(root, "architectures", -1) && array_of(root, "archMap", -1))
-		wrong(-1, "one of architectures and archMap");
+		wrong(-1, "must have only one of architectures and archMap");
 	otherwise = rule_of(action_of(action, -1), errno_of(root, "defaultErrnoRet", "defaultErrno", EPERM, -1), -1);
 	cJSON_ArrayForEach(entry, array_of(root, "syscalls", -1))
 		read_entry(entry, otherwise, place++);
 	unconditional_first();
 	if (verbose && unknown_count)
-		lind_log("%s: %u names are no calls here: %s", file, unknown_count, unknown);
+		lind_log("%s: %u names are not calls here: %s", file, unknown_count, unknown);
 	return otherwise;
 }

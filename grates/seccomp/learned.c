@@ -216,5 +216,5 @@ void write_policy(struct learned *const *of, int fd, const char *path)
 		if (row->nr < NUMBERS && of[row->nr] && !plain(of[row->nr]))
 			write_call(row, of[row->nr]);
 	if (fclose(output))
-		lind_log("%s: what was learned could not be written: %s", path, strerror(errno));
+		lind_log("%s: cannot write the learned policy: %s", path, strerror(errno));
 }

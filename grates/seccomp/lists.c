@@ -30,7 +30,7 @@ const char *add_call_list(const char *value)
 		const struct lind_syscall *row = call_named(word);
 
 		if (!row || row->nr >= NUMBERS)
-			return "there is a name that is no call's";
+			return "contains a name that is not a call";
 		named[row->nr] = true;
 	}
 	free(copy);
@@ -46,7 +46,7 @@ static const char *add(struct list *to, const char *value)
 	if (!*value)
 		return NULL;
 	if (*value != '/')
-		return "a path begins with /";
+		return "a path must begin with /";
 	if (!(more = realloc(to->texts, (to->count + 1) * sizeof *more)))
 		return "out of memory";
 	to->texts = more;

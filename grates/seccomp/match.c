@@ -73,7 +73,7 @@ const char *parse_address(const char *text, struct address *to)
 	if (!strncmp(text, "unix:", 5)) {
 		to->family = AF_UNIX;
 		to->name = text + 5;
-		return *to->name == '/' || *to->name == '@' ? NULL : "behind unix: comes /PATH or @NAME";
+		return *to->name == '/' || *to->name == '@' ? NULL : "after unix: /PATH or @NAME is expected";
 	}
 	if (*text == '[') {
 		length = strcspn(++text, "]");
@@ -95,7 +95,7 @@ const char *parse_address(const char *text, struct address *to)
 		unsigned long bits = strtoul(text + 1, &end, 10);
 
 		if (end == text + 1 || bits > to->prefix)
-			return "too many bits behind /";
+			return "too many bits after /";
 		to->prefix = (unsigned)bits;
 		text = end;
 	}

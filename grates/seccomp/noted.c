@@ -218,5 +218,5 @@ void write_lists(int fd, const char *path)
 	}
 	pthread_mutex_unlock(&lock);
 	if (fclose(to))
-		lind_log("%s: what was learned could not be written: %s", path, strerror(errno));
+		lind_log("%s: cannot write the learned lists: %s", path, strerror(errno));
 }

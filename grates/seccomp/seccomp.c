@@ -142,7 +142,7 @@ static const char *says(uint32_t nr)
 	if (learning())
 		return NULL;
 	if (!s->last || nr == SYS_spawn)
-		return "may refuse, by what the call is about";
+		return "may refuse, by the call's arguments";
 	if (s->action == KILL)
 		return "kills the program";
 	snprintf(text, sizeof text, "refuses with %s", errno_text(s->rule->error));
@@ -175,7 +175,7 @@ static size_t add_handlers(struct lind_handler *on, enum action otherwise)
 			decided++;
 	}
 	if (verbose)
-		lind_log("%zu calls pass without entering, %zu are decided by what they are about, the others never pass", free_of_charge, decided);
+		lind_log("%zu calls pass without entering, %zu are decided by their arguments, the others never pass", free_of_charge, decided);
 	return n;
 }
 
@@ -210,18 +210,18 @@ LIND_OPTION("-", "lines", "value");
 int main(int argc, char **argv)
 {
 	static const struct lind_option list[] = {
-		{ 'p', "policy", "FILE", "the policy: TOML, or Docker's JSON if the name ends so", set_policy },
-		{ 0, "docker", "FILE", "a policy in Docker's JSON", set_docker },
-		{ 0, "capabilities", "LIST", "for Docker's JSON: those that the program counts as having", set_capabilities },
-		{ 0, "learn", "FILE", "deny nothing, and write the policy that allows just what was done", set_learn },
-		{ 0, "calls", "LIST", "a policy without a file: only these calls are allowed", add_call_list },
-		{ 0, "path", "PATTERN", "the same: only these files are for calls with paths", add_path_list },
-		{ 0, "program", "PATTERN", "the same: only these programs may be run", add_program_list },
-		{ 0, "lists", NULL, "learn such lists, with which files were changed and made", set_learn_lists },
-		{ 0, "learn-names", NULL, "learn names of calls only, not what they are about", set_learn_names },
-		{ 0, "lines", "N", "explain at most so many decisions (default 1000)", set_lines },
-		{ 'q', "quiet", NULL, "explain none", set_quiet },
-		{ 'v', "verbose", NULL, "say how many calls are interposed, and which names a policy has in vain", set_verbose },
+		{ 'p', "policy", "FILE", "read the policy from FILE: TOML, or Docker's JSON if the name ends in .json", set_policy },
+		{ 0, "docker", "FILE", "read a policy in Docker's JSON", set_docker },
+		{ 0, "capabilities", "LIST", "for Docker's JSON: assume that the program has these", set_capabilities },
+		{ 0, "learn", "FILE", "deny nothing, and write the policy that allows just the calls that were made", set_learn },
+		{ 0, "calls", "LIST", "without a policy file: allow only these calls", add_call_list },
+		{ 0, "path", "PATTERN", "without a policy file: allow only these files to calls with paths", add_path_list },
+		{ 0, "program", "PATTERN", "without a policy file: allow only these programs to run", add_program_list },
+		{ 0, "lists", NULL, "with --learn: write such lists, and the files that were changed and made", set_learn_lists },
+		{ 0, "learn-names", NULL, "with --learn: write names of calls only, without conditions", set_learn_names },
+		{ 0, "lines", "N", "explain at most N decisions (default 1000)", set_lines },
+		{ 'q', "quiet", NULL, "explain no decisions", set_quiet },
+		{ 'v', "verbose", NULL, "print how many calls are interposed, and names in a policy that are not calls", set_verbose },
 	};
 	static const struct lind_lifecycle end_of_learning = { .end = learned };
 	static struct lind_handler on[NUMBERS + 1];
@@ -232,7 +232,7 @@ int main(int argc, char **argv)
 	if ((policy || has_lists()) && learning())
 		lind_die("--policy and --learn exclude each other");
 	if (policy && has_lists())
-		lind_die("a policy is a file, or --calls, --path and --program");
+		lind_die("give the policy as a file, or as --calls, --path and --program");
 	if (!policy && !has_lists() && !learning())
 		lind_die("give it --policy FILE or --learn FILE");
 	lind_explain_calls(says);

@@ -46,7 +46,7 @@ static int read_errno(struct lind_toml *table, int otherwise)
 	if (v->type == LIND_TOML_INTEGER)
 		return (int)lind_toml_integer(table, "errno", 1, 4095, 1);
 	if (!(error = errno_named(lind_toml_is(v, LIND_TOML_STRING)->string)))
-		lind_toml_die(v, "'%s' is no error", v->string);
+		lind_toml_die(v, "'%s' is not an error", v->string);
 	return error;
 }
 
@@ -57,7 +57,7 @@ static uint64_t read_value(struct lind_toml *v, const struct lind_param *param, 
 
 	v->asked = true;
 	if (v->type == LIND_TOML_STRING && !value_named(v->string, param, &value))
-		lind_toml_die(v, "'%s' is no value of %s", v->string, param->name);
+		lind_toml_die(v, "'%s' is not a value of %s", v->string, param->name);
 	if (v->type == LIND_TOML_INTEGER)
 		value = (uint64_t)v->integer;
 	else if (v->type != LIND_TOML_STRING)
@@ -123,7 +123,7 @@ static bool read_bits(struct condition *c, struct lind_toml *table, const struct
 			if (equal)
 				c->b = read_value(equal, param, c) & (c->narrow ? UINT32_MAX : UINT64_MAX);
 			if (c->b & ~c->a)
-				lind_toml_die(table, "value has bits that mask has not: this never holds");
+				lind_toml_die(table, "value has bits outside of mask: this never holds");
 			return true;
 		}
 	return false;
@@ -209,7 +209,7 @@ static const struct patterns *read_patterns(struct lind_toml *rule)
 	p->addresses = array_of(p->address_count, sizeof *p->addresses);
 	for (size_t i = 0; i < p->path_count; i++, v = v->next) {
 		if (lind_toml_is(v, LIND_TOML_STRING)->string[0] != '/')
-			lind_toml_die(v, "a path begins with /");
+			lind_toml_die(v, "a path must begin with /");
 		p->paths[i] = v->string;
 	}
 	v = addresses;

@@ -213,7 +213,7 @@ int main(void)
 
 		add_starter();
 		if (starters == before)
-			lind_die("no room for threads");
+			lind_die("cannot start a thread");
 	}
 	tell(READY, 0, getpid(), 0);
 	wait_for_commands();

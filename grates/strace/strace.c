@@ -274,19 +274,19 @@ LIND_OPTION("s", "string-limit", "value");
 int main(int argc, char **argv)
 {
 	static const struct lind_option list[] = {
-		{ 'e', NULL, "EXPR", "trace=CALLS: names, or classes such as %file; ! in front leaves them out", select_calls },
-		{ 'o', "output", "FILE", "write there, not to standard error", set_output },
-		{ 's', "string-limit", "SIZE", "how much of a string is shown (default 32)", set_string_limit },
+		{ 'e', NULL, "EXPR", "select calls by trace=CALLS: names, or classes such as %file; ! in front excludes them", select_calls },
+		{ 'o', "output", "FILE", "write to FILE, not to standard error", set_output },
+		{ 's', "string-limit", "SIZE", "show at most SIZE bytes of a string (default 32)", set_string_limit },
 		{ 'v', "no-abbrev", NULL, "show all of structs and environments", set_verbose },
-		{ 'c', "summary-only", NULL, "only count calls, times and errors", set_counts },
-		{ 'C', "summary", NULL, "count them too", set_counts_too },
-		{ 'T', "syscall-times", NULL, "how long each call took", set_durations },
-		{ 't', NULL, NULL, "the time of day; -tt with microseconds, -ttt since 1970", set_times },
-		{ 'r', "relative-timestamps", NULL, "the time since the call before", set_relative },
-		{ 'z', NULL, NULL, "only calls that succeed", set_good },
-		{ 'Z', NULL, NULL, "only calls that fail", set_bad },
-		{ 'q', "quiet", NULL, "say nothing of cages that end", set_quiet },
-		{ 'f', "follow-forks", NULL, "nothing: children are always followed", set_nothing },
+		{ 'c', "summary-only", NULL, "print only a table of calls, times and errors", set_counts },
+		{ 'C', "summary", NULL, "print that table, too", set_counts_too },
+		{ 'T', "syscall-times", NULL, "show how long each call took", set_durations },
+		{ 't', NULL, NULL, "show the time of day; -tt with microseconds, -ttt since 1970", set_times },
+		{ 'r', "relative-timestamps", NULL, "show the time since the previous call", set_relative },
+		{ 'z', NULL, NULL, "show only calls that succeed", set_good },
+		{ 'Z', NULL, NULL, "show only calls that fail", set_bad },
+		{ 'q', "quiet", NULL, "print no lines about cages that end", set_quiet },
+		{ 'f', "follow-forks", NULL, "have no effect: children are always followed", set_nothing },
 	};
 	static const struct lind_lifecycle lifecycle = { .start = start, .fork = forked, .exit = ended, .end = end };
 	static struct lind_handler on[HANDLERS + 1];

@@ -112,8 +112,8 @@ static int64_t on_call(const struct lind_call *c)
 	if (second == s.result)
 		return s.result;
 	if (agree || !atomic_exchange(&told, true))
-		lind_log("cage %llu: %s (%u): the first stack says %lld, the second %lld%s", (unsigned long long)c->target, name_of(c->nr), c->nr,
-			(long long)s.result, (long long)second, agree ? ": EIO" : "; the first is right, and more of this is not told");
+		lind_log("cage %llu: %s (%u): the first stack returns %lld, the second %lld%s", (unsigned long long)c->target, name_of(c->nr), c->nr,
+			(long long)s.result, (long long)second, agree ? ": EIO" : "; the first one counts, and further differences are not reported");
 	return agree ? -EIO : s.result;
 }
 
@@ -126,7 +126,7 @@ static const char *when(uint32_t nr, lind_handle_fn *handle)
 {
 	(void)nr;
 	(void)handle;
-	return agree ? "both must come to the same, else EIO" : "the first one's result counts";
+	return agree ? "both must have the same result, else EIO" : "the first one's result counts";
 }
 
 static lind_handle_fn *leaving(unsigned stack, uint32_t nr)
@@ -138,7 +138,7 @@ static lind_handle_fn *leaving(unsigned stack, uint32_t nr)
 int main(int argc, char **argv)
 {
 	static const struct lind_option options[] = {
-		{ 0, "agree", NULL, "both stacks must have the same result; else EIO", set_agree },
+		{ 0, "agree", NULL, "require the same result of both stacks; else EIO", set_agree },
 	};
 	static const struct lind_composer composer = { .stacks = 2, .choose = choose, .when = when, .leaving = leaving };
 

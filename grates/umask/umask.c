@@ -90,11 +90,11 @@ LIND_OPTION("b", "force-bits", "value");
 int main(int argc, char **argv)
 {
 	static const struct lind_option options[] = {
-		{ 'b', "force-bits", "MODE", "permissions, in octal, that nothing gets (default 077)", force_bits },
+		{ 'b', "force-bits", "MODE", "remove these permissions, in octal, from new files (default 077)", force_bits },
 	};
 
 	forced = 077;
-	lind_options(options, 1, "Takes permissions from what clients make.", &argc, &argv);
+	lind_options(options, 1, "Removes permissions from files that clients make.", &argc, &argv);
 	umask(umask(0) | (forced & 0777));
 	return lind_grate_main(argc, argv);
 }

@@ -57,7 +57,7 @@ static int create(const char *path, const char *ending)
 
 	path = lind_file_name(path);
 	if (fd < 0 && errno == EEXIST)
-		lind_die("%s%s: exists; a log is never written over", path, ending ? ending : "");
+		lind_die("%s%s: exists; a log is never overwritten, so name a new file", path, ending ? ending : "");
 	if (fd < 0)
 		lind_die("%s%s: %s", path, ending ? ending : "", strerror(errno));
 	return fd;
@@ -74,7 +74,7 @@ void log_open(const char *path, const uint8_t seed[32])
 	clock_gettime(CLOCK_REALTIME, &now);
 	start.time = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 	if (getrandom(start.id, sizeof start.id, 0) != sizeof start.id)
-		lind_die("no random numbers: %s", strerror(errno));
+		lind_die("cannot get random numbers: %s", strerror(errno));
 	file = create(path, NULL);
 	head = create(path, ".head");
 	fcntl(head, F_SETFL, 0);
@@ -186,5 +186,5 @@ void log_watch(void)
 	int r = pthread_create(&thread, NULL, watch, NULL);
 
 	if (r)
-		lind_die("no thread: %s", strerror(r));
+		lind_die("cannot start a thread: %s", strerror(r));
 }

@@ -84,9 +84,9 @@ static int next_block(struct state *s, bool show)
 	if (n < sizeof block)
 		return wrong(s, "cut off");
 	if (s->last)
-		return wrong(s, "stands behind the end");
+		return wrong(s, "comes after the end");
 	if (memcmp(block.magic, "BLCK", 4) || block.size > BLOCK_SIZE || block.last > 1)
-		return wrong(s, "is no block");
+		return wrong(s, "is not a block");
 	if (block.number != s->blocks)
 		return wrong(s, "has another number: blocks are missing or not in order");
 	if (block.first != s->records)
@@ -100,7 +100,7 @@ static int next_block(struct state *s, bool show)
 	if (crypto_ed25519_check(seal.signature, s->start.key, (const uint8_t *)&statement, sizeof statement))
 		return wrong(s, "its signature is not by the key");
 	if (!well_formed(&block, s->bytes))
-		return wrong(s, "its records are none");
+		return wrong(s, "its records are malformed");
 	if (show)
 		show_records(s->bytes, block.size, block.first);
 	s->blocks++;

@@ -232,7 +232,7 @@ static void begin(void)
 	char text[65];
 
 	if (getrandom(seed, sizeof seed, 0) != sizeof seed)
-		lind_die("no random numbers: %s", strerror(errno));
+		lind_die("cannot get random numbers: %s", strerror(errno));
 	if (key_path)
 		read_key(seed);
 	log_open(log_path, seed);
@@ -267,7 +267,7 @@ static const char *set_calls(const char *value)
 static const char *set_verify(const char *value)
 {
 	(void)value;
-	return "has to be the first option";
+	return "must be the first option";
 }
 
 /* witness_grate --verify LOG [--public HEX] [--head FILE | --no-head] [--show] */
@@ -286,7 +286,7 @@ static int verify_main(int argc, char **argv)
 		else if (!strcmp(argv[i], "--no-head"))
 			no_head = true;
 		else
-			lind_die("with --verify LOG go --public HEX, --head FILE, --no-head and --show, not '%s'", argv[i]);
+			lind_die("--verify LOG takes --public HEX, --head FILE, --no-head and --show, not '%s'", argv[i]);
 	}
 	return verify(log, no_head ? NULL : head ? head : log, head, key, show);
 }
@@ -301,10 +301,10 @@ LIND_OPTION("-", "public", "value");
 int main(int argc, char **argv)
 {
 	static const struct lind_option list[] = {
-		{ 'o', "log", "FILE", "the log; it must not exist. FILE.head is made with it", set_log },
-		{ 'e', NULL, "EXPR", "trace=CALLS: names, or classes such as %file; ! in front leaves them out", set_calls },
-		{ 'k', "key", "FILE", "sign with this key, made if it is not there (default: one that nobody keeps)", set_key },
-		{ 0, "verify", "LOG", "check a log; first of all options, with --public HEX, --head FILE, --no-head, --show", set_verify },
+		{ 'o', "log", "FILE", "write the log to FILE, which must not exist, and its head to FILE.head", set_log },
+		{ 'e', NULL, "EXPR", "select calls by trace=CALLS: names, or classes such as %file; ! in front excludes them", set_calls },
+		{ 'k', "key", "FILE", "sign with this key, made if missing (default: a key that nobody keeps)", set_key },
+		{ 0, "verify", "LOG", "check a log; must be the first option, with --public HEX, --head FILE, --no-head, --show", set_verify },
 	};
 	static const struct lind_lifecycle lifecycle = { .end = ended };
 	static struct lind_handler on[1024];

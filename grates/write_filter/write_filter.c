@@ -277,7 +277,7 @@ static const char *why(const char *path, unsigned effect)
 	}
 	if (!is_protected(path, effect) && is_below(path, inside, inside_count))
 		return "may not be moved from there";
-	return is_protected(path, effect) || is_below(path, confined, confined_count) ? "may not be changed" : "not among what may be changed";
+	return is_protected(path, effect) || is_below(path, confined, confined_count) ? "may not be changed" : "not among the paths that may be changed";
 }
 
 static const char *add(char ***list, size_t *length, const char *value)
@@ -369,17 +369,17 @@ LIND_OPTION("e", "errno", "value");
 int main(int argc, char **argv)
 {
 	static const struct lind_option options[] = {
-		{ 'a', "allow", "PATTERN", "paths that may be changed: *, ? and [...] as in a shell, /** for everything below", allow },
-		{ 'p', "protect", "PATH", "what may not be changed whatever is allowed, nor anything below: ** for any directories, * and ? in names; without --allow, all else may", protect },
-		{ 0, "confine", "PATH", "as --protect, but not below what --inside names", confine },
-		{ 0, "inside", "PATH", "where what is confined may be changed; directories are not moved from there", let_inside },
-		{ 0, "hidden", "PATH", "below it, as --protect, each name that begins with a dot", hide },
-		{ 0, "harmless", "NAMES", "but for these: patterns with * and ?, a slash between them", let_be },
-		{ 'e', "errno", "NAME", "what other changes fail with: EACCES (default), EPERM, EROFS", answer },
+		{ 'a', "allow", "PATTERN", "allow changes to these paths: *, ? and [...] as in a shell, /** for everything below", allow },
+		{ 'p', "protect", "PATH", "forbid changes to PATH and below, even if --allow matches: ** for any directories, * and ? in names; without --allow, all other paths may be changed", protect },
+		{ 0, "confine", "PATH", "forbid changes to PATH and below, except below the paths of --inside", confine },
+		{ 0, "inside", "PATH", "allow changes to confined paths below PATH; directories cannot be moved out of it", let_inside },
+		{ 0, "hidden", "PATH", "forbid changes below PATH to each name that begins with a dot", hide },
+		{ 0, "harmless", "NAMES", "except these names from --hidden: patterns with * and ?, separated by slashes", let_be },
+		{ 'e', "errno", "NAME", "return this error for other changes: EACCES (default), EPERM, EROFS", answer },
 	};
 
 	guard = (struct lind_guard){ .may_change = may_change, .may_move_all_in = may_move_all_in, .refusal = EACCES, .why = why };
-	lind_options(options, sizeof options / sizeof *options, "Clients change only files whose paths match.", &argc, &argv);
+	lind_options(options, sizeof options / sizeof *options, "Lets clients change only files whose paths match.", &argc, &argv);
 	lind_guard_begin(&guard);
 	return lind_grate_main(argc, argv);
 }

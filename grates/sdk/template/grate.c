@@ -33,7 +33,7 @@ LIND_OPTION("n", "name", "value");
 int main(int argc, char **argv)
 {
 	static const struct lind_option options[] = {
-		{ 'n', "name", "NAME", "what the machine is called (default: @NAME@)", set_name },
+		{ 'n', "name", "NAME", "give the machine this name (default: @NAME@)", set_name },
 	};
 
 	lind_options(options, 1, "Gives the machine another name.", &argc, &argv);

@@ -147,7 +147,7 @@ static int64_t on_register(const struct lind_call *c)
 	int64_t r = of_client(c) || c->args[4].value & 2 ? 0 : handles(c->args[2].value, c->args[1].value);
 
 	if (r < 0)
-		lind_log("a grate inside registers for %llu when it is too late: refused", (unsigned long long)c->args[1].value);
+		lind_log("a grate inside registers for call %llu too late: refused", (unsigned long long)c->args[1].value);
 	if (!of_client(c) && c->args[5].value != BY_COMPOSER)
 		stacks[current].by_hand = true;
 	return r < 0 ? r : lind_forward(c);
@@ -362,7 +362,7 @@ static void check_line(int argc, char **argv)
 	if (at >= argc)
 		lind_die("no program to run after the last %%}");
 	if (!strcmp(argv[at], "%{"))
-		lind_die("a %%{ too many: it takes %u", composer->stacks);
+		lind_die("too many %%{: it takes %u", composer->stacks);
 }
 
 static void explain_list(const char *name, bool handled)

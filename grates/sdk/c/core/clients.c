@@ -220,7 +220,7 @@ void lind_watch_clients(struct lind_spawn_handler *table, size_t *count)
 		return;
 	r = lind_call_plain(SYS_exit_notice, lind_self(), (uintptr_t)on_exit_notice, 0, 0, 0);
 	if (r < 0)
-		lind_log("no notice of clients that end (error %d): what is kept for them stays", (int)-r);
+		lind_log("cannot watch for the end of clients (error %d): their state stays", (int)-r);
 }
 
 void lind_ended(int status)

@@ -95,8 +95,8 @@ static void help(const struct lind_option *options, size_t count, const char *ab
 			snprintf(left + n, sizeof left - (size_t)n, " %s", o->value);
 		printf("  %-28s %s\n", left, o->help);
 	}
-	printf("  %-28s %s\n", by_letter(options, count, 'h') ? "    --help" : "-h, --help", "print this");
-	printf("  %-28s %s\n", "    --explain", "print what it would do with which calls, as JSON, and run nothing");
+	printf("  %-28s %s\n", by_letter(options, count, 'h') ? "    --help" : "-h, --help", "print this help");
+	printf("  %-28s %s\n", "    --explain", "print, as JSON, the calls that the options concern and the effect on each; run nothing");
 	exit(0);
 }
 

@@ -82,7 +82,7 @@ static int wait_for(pid_t child)
 
 	while (waitpid(child, &status, 0) < 0)
 		if (errno != EINTR)
-			lind_die("waiting for %d: %s", (int)child, strerror(errno));
+			lind_die("cannot wait for process %d: %s", (int)child, strerror(errno));
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 

@@ -332,7 +332,7 @@ static void vet(int fd)
 
 	if (!is_harmful(fd, false))
 		return;
-	lind_log("descriptor %d writes to a file that may not be changed: it only reads now", fd);
+	lind_log("descriptor %d writes to a file that may not be changed: it can only read from now on", fd);
 	if ((again = read_only(fd)) < 0 || own(SYS_dup3, (uint64_t)again, (uint64_t)fd, 0, 0) < 0)
 		own_close(fd);
 	own_close(again);
