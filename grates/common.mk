@@ -1,10 +1,12 @@
-# Builds a grate. A grate's Makefile sets NAME (and SRCS, if it is not just NAME.c) and includes this:
+# Builds a grate. A grate's Makefile sets NAME (and SRCS, if it is not just NAME.c) and includes
+# this:
 #
 #	NAME = geteuid
 #	include ../common.mk
 #
-# `make` installs build/grates/NAME_grate.cwasm, where lind-boot finds it and no program can change it, and a copy as lindfs/grates/NAME_grate.cwasm for
-# programs that start grates themselves; `make clean` removes both.
+# `make` installs build/grates/NAME_grate.cwasm, where lind-boot finds it and no program can change
+# it, and a copy as lindfs/grates/NAME_grate.cwasm for programs that start grates themselves;
+# `make clean` removes both.
 
 ROOT := $(abspath $(dir $(lastword $(MAKEFILE_LIST)))/..)
 SRCS ?= $(NAME).c

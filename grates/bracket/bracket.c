@@ -1,8 +1,10 @@
 /*
- * `%}`: what the last grate between `%{` and `%}` starts. It stays, because its handler table is the way into those grates, and
- * has the rest of the line started in a child, which the composer takes past them. A composer starts this program where "%}" is named.
+ * `%}`: what the last grate between `%{` and `%}` starts. It stays, because its handler table is
+ * the way into those grates, and has the rest of the line started in a child, which the composer
+ * takes past them. A composer starts this program where "%}" is named.
  *
- * It runs without a C library: what that does when it starts would be seen by the grates inside as if a client did it.
+ * It runs without a C library: what that does when it starts would be seen by the grates inside as
+ * if a client did it.
  */
 #include <errno.h>
 #include <lind/compose.h>

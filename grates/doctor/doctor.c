@@ -15,7 +15,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* lind-boot finds programs by name for grates on its line, and this makes us one. No call is ever handled here. */
+/* lind-boot finds programs by name for grates on its line, and this makes us one. No call is
+ * ever handled here. */
 __attribute__((export_name("__lind_handle")))
 int64_t lind_handle(uint32_t entry, const struct lind_call *call);
 

@@ -1,7 +1,8 @@
 /*
  * The fault grate, between its files: rules that say which calls fail, come short or late.
  *
- * Whether a rule fires at its n-th call is a function of the seed, the rule and n, and of nothing else.
+ * Whether a rule fires at its n-th call is a function of the seed, the rule and n, and of nothing
+ * else.
  */
 #ifndef FAULT_H
 #define FAULT_H
@@ -48,14 +49,16 @@ const char *rules_load(const char *path);
 const char *call_name(uint32_t nr);
 const char *error_name(int error);
 
-/* Which arguments a call has, or -1: its length (which `short` changes), its descriptor, its path, and the directory of that. */
+/* Which arguments a call has, or -1: its length (which `short` changes), its descriptor, its
+ * path, and the directory of that. */
 struct shape {
 	int8_t length, fd, path, dir;
 	bool pieces, message;
 };
 struct shape shape_of(uint32_t nr);
 
-/* Whether the rule is about this call, of which the number is known to be. `subject` gets what it is about, for the log. */
+/* Whether the rule is about this call, of which the number is known to be. `subject` gets what
+ * it is about, for the log. */
 bool rule_matches(const struct rule *r, const struct client *c, const struct lind_call *call, char *subject, size_t size);
 
 #endif

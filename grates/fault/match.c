@@ -27,7 +27,8 @@ static int64_t path_of_fd(const struct lind_call *call, int fd, char *to, size_t
 	return 0;
 }
 
-/* Without `.`, `..` and doubled slashes. A rule names files by where a program looks for them; links are not followed. */
+/* Without `.`, `..` and doubled slashes. A rule names files by where a program looks for them;
+ * links are not followed. */
 static void tidy(char *path)
 {
 	char *to = path, *from = path;

@@ -51,7 +51,8 @@ static uint32_t learn_umask(uint64_t cage)
 	return (uint32_t)mask;
 }
 
-/* A working directory that is below the prefix is made here, so that relative paths lead into the filesystem. */
+/* A working directory that is below the prefix is made here, so that relative paths lead into
+ * the filesystem. */
 static void learn_cwd(uint64_t cage, struct client *client)
 {
 	struct lind_arg none = { 0, cage };

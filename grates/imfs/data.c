@@ -1,7 +1,7 @@
 /*
  * The contents of regular files: chunks of 64 KiB, so that a read is one or few copies, and holes.
- * A chunk's memory grows in powers of two, so that small files stay small. Files that clients have mapped are in one piece, which
- * the grate makes of memory that they share (on_map.c).
+ * A chunk's memory grows in powers of two, so that small files stay small. Files that clients have
+ * mapped are in one piece, which the grate makes of memory that they share (on_map.c).
  */
 #include <stdlib.h>
 #include "imfs_core.h"
@@ -140,7 +140,8 @@ static int fit(struct imfs *fs, struct imfs_data *d, uint64_t size)
 
 static void release(struct imfs *fs, struct imfs_data *d, uint32_t first, uint32_t last);
 
-/* With a filesystem below: what is not overwritten of a chunk must be there, and that may be any of it if the client's memory faults. */
+/* With a filesystem below: what is not overwritten of a chunk must be there, and that may be any
+ * of it if the client's memory faults. */
 static int prepare(struct imfs *fs, struct imfs_node *n, int64_t off)
 {
 	int r = imfs_below->room(fs);

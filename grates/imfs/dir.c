@@ -1,6 +1,7 @@
 /*
- * Directories: names hashed for lookup, and in order of creation for reading. An entry's place in that
- * order is its cookie, which never changes, so a reader misses and repeats nothing while names come and go, and comes to an end.
+ * Directories: names hashed for lookup, and in order of creation for reading. An entry's place in
+ * that order is its cookie, which never changes, so a reader misses and repeats nothing while names
+ * come and go, and comes to an end.
  */
 #include <dirent.h>
 #include <stdlib.h>
@@ -36,7 +37,8 @@ static uint64_t mix(uint64_t h, uint64_t word)
 	return h ^ h >> 32;
 }
 
-/* By words, the last of which may overlap the one before: a multiplication for each byte took longer than the rest of a short walk. */
+/* By words, the last of which may overlap the one before: a multiplication for each byte took
+ * longer than the rest of a short walk. */
 static uint32_t hash_of(const char *name, size_t length)
 {
 	uint64_t h = length;

@@ -1,4 +1,5 @@
-/* Fifos: the bytes between those who have one open for writing and those who have it open for reading. Waiting is for the caller. */
+/* Fifos: the bytes between those who have one open for writing and those who have it open for
+ * reading. Waiting is for the caller. */
 #include <stdlib.h>
 #include "imfs_core.h"
 

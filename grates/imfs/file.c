@@ -89,7 +89,8 @@ static int may_open(const struct imfs_process *p, const struct imfs_at *at, uint
 		return 0;
 	if (S_ISLNK(n->mode))
 		return -ELOOP;
-	/* Others' sockets and devices in a directory like /tmp are not what O_CREAT meant, not even for root. */
+	/* Others' sockets and devices in a directory like /tmp are not what O_CREAT meant, not even for
+	 * root. */
 	if ((flags & O_CREAT) && !S_ISREG(n->mode) && !S_ISFIFO(n->mode) && (at->dir->mode & (S_ISVTX | S_IWOTH)) == (S_ISVTX | S_IWOTH) &&
 	    n->uid != at->dir->uid && n->uid != p->cred.uid)
 		return -EACCES;

@@ -49,7 +49,8 @@ static inline struct client *acting(const struct lind_call *c, struct client *ho
 {
 	return c->args[0].cage == c->target ? holder : client_of(c->target);
 }
-/* The file of ours behind a descriptor of a client that was looked up by the cage it names. The lock is held. */
+/* The file of ours behind a descriptor of a client that was looked up by the cage it names. The
+ * lock is held. */
 static inline struct imfs_file *fd_of(const struct client *client, struct lind_arg fd)
 {
 	return client->cage == fd.cage ? imfs_fd(&client->p.fds, fd.value) : NULL;
@@ -83,8 +84,9 @@ struct look {
 };
 #define OUTSIDE 1
 #define LOOK_AS_REAL (1u << 31)	/* beside those: directories are searched by the real ids, for access(2) */
-/* Reads and walks the path in argument `path`, relative to the directory in argument `dir` or, if that is -1,
- * to the working directory. 0: inside, and the write lock is held. OUTSIDE or an error: it is not. */
+/* Reads and walks the path in argument `path`, relative to the directory in argument `dir` or,
+ * if that is -1, to the working directory. 0: inside, and the write lock is held. OUTSIDE or an
+ * error: it is not. */
 int look(const struct lind_call *c, int dir, int path, enum imfs_follow follow, bool may_be_empty, struct look *l);
 /* The same for openat2. */
 int look_within(const struct lind_call *c, int dir, int path, enum imfs_follow follow, bool may_be_empty, uint32_t resolve, struct look *l);
@@ -113,7 +115,8 @@ int64_t data_from_client(const struct imfs_process *p, struct imfs_file *f, stru
 void pos_lock(struct imfs_file *f);
 void pos_unlock(struct imfs_file *f);
 
-/* on_open.c: a descriptor number that the kernel gives the client, for an open file of ours. `stands` is what the kernel has there. */
+/* on_open.c: a descriptor number that the kernel gives the client, for an open file of ours.
+ * `stands` is what the kernel has there. */
 void holder_init(void);	/* before the first client */
 int64_t give_fd(uint64_t cage, struct client *client, struct imfs_file *f, int stands, bool cloexec);
 
@@ -134,7 +137,8 @@ int travel_ends(uint64_t cage, struct client *client, uint32_t number, bool cloe
 void travel_settle(void);	/* lets go of what has arrived everywhere; no lock is held */
 
 /* on_socket.c */
-/* Makes the name of a message that is sent, in our memory with room for any, what the kernel knows it by. 1 if it is another now, 0, or an error. */
+/* Makes the name of a message that is sent, in our memory with room for any, what the kernel
+ * knows it by. 1 if it is another now, 0, or an error. */
 int address_send(const struct lind_call *c, void *name, uint32_t *length);
 void address_restore(struct lind_arg address, uint64_t room, struct lind_arg length_at);
 int64_t recvmsg_named(const struct lind_call *c);
@@ -144,7 +148,8 @@ void fifo_init(void);
 bool fifos_open(void);	/* whether any is */
 /* Waits for the other end, if the fifo was opened to do that; then as give_fd. */
 int64_t fifo_opened(const struct lind_call *c, struct client *client, struct imfs_file *f, bool cloexec);
-/* read and write and their kind of a fifo or a watcher, of the descriptor in argument 0; the memory is that of argument 1. */
+/* read and write and their kind of a fifo or a watcher, of the descriptor in argument 0; the
+ * memory is that of argument 1. */
 static inline bool is_stream(const struct imfs_file *f)
 {
 	return imfs_is_fifo(f) || f->node->watcher;
@@ -163,9 +168,11 @@ int proc_info(const struct lind_call *c, struct client *client, const char *path
 
 /* on_limit.c */
 void learn_limit(uint64_t cage, struct client *client);
-/* A signal as the kernel sends for what a thread does, to the client's thread that is being served. */
+/* A signal as the kernel sends for what a thread does, to the client's thread that is being
+ * served. */
 void signal_thread(uint64_t cage, int number);
-/* Hands on the result of a call that makes files larger, and sends SIGXFSZ if that says that the limit was met. No lock is held. */
+/* Hands on the result of a call that makes files larger, and sends SIGXFSZ if that says that the
+ * limit was met. No lock is held. */
 static inline int64_t sized(const struct lind_call *c, const struct client *client, int64_t r)
 {
 	if (r == -EFBIG && client->p.limited)

@@ -1,4 +1,5 @@
-/* Files from outside at the start, and back to outside at the end. Both are the grate's own view of the files. */
+/* Files from outside at the start, and back to outside at the end. Both are the grate's own view
+ * of the files. */
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,10 +1,10 @@
 /*
  * The filesystem in memory: nodes, directories, paths, open files. Plain C, no system calls but the
- * clock, so that it is tested and measured outside a grate; imfs.c and the on_*.c files put it behind
- * the system calls of other cages.
+ * clock, so that it is tested and measured outside a grate; imfs.c and the on_*.c files put it
+ * behind the system calls of other cages.
  *
- * Functions return a value >= 0 or the negative of an errno. Nothing here locks: whoever reads holds
- * the lock of lock.h for reading, whoever changes anything holds it for writing.
+ * Functions return a value >= 0 or the negative of an errno. Nothing here locks: whoever reads
+ * holds the lock of lock.h for reading, whoever changes anything holds it for writing.
  */
 #ifndef IMFS_CORE_H
 #define IMFS_CORE_H
@@ -148,8 +148,9 @@ struct imfs {
 };
 
 /*
- * A filesystem over another: nodes come about when they are first looked at, and what is changed is noted. All of it is called with the
- * lock held for writing, and blocks only for what lies below. Where nothing else is said the result is 0 or an errno.
+ * A filesystem over another: nodes come about when they are first looked at, and what is changed is
+ * noted. All of it is called with the lock held for writing, and blocks only for what lies below.
+ * Where nothing else is said the result is 0 or an errno.
  */
 struct imfs_below {
 	int (*born)(struct imfs_node *n);
@@ -159,15 +160,17 @@ struct imfs_below {
 	int (*know)(struct imfs *fs, struct imfs_node *n);	/* attributes; -ENOENT: it is not there any more */
 	int (*xattrs)(struct imfs *fs, struct imfs_node *n);
 	int (*readable)(struct imfs_node *n);	/* whether contents can be had */
-	/* Before memory is taken for contents, or a name is made: gives some back, which is any clean chunk's. An errno: nothing more is kept. */
+	/* Before memory is taken for contents, or a name is made: gives some back, which is any clean
+	 * chunk's. An errno: nothing more is kept. */
 	int (*room)(struct imfs *fs);
-	/* How many bytes at `off`, at most `max`, are in a file of the kernel's as they are here, and that file. 0: they have to be loaded. The
-	 * lock is held for reading at least. */
+	/* How many bytes at `off`, at most `max`, are in a file of the kernel's as they are here, and
+	 * that file. 0: they have to be loaded. The lock is held for reading at least. */
 	size_t (*straight)(const struct imfs_node *n, int64_t off, size_t max, int *fd);
 	int (*whole)(struct imfs_node *n);	/* a file of the kernel's with all of the contents, which is the caller's; -1: none */
 	/* The contents of a chunk of a lazy file, as much as there is room for. */
 	int (*fill)(struct imfs_node *n, uint64_t index, uint8_t *bytes, uint32_t room);
-	/* Where the next data or the next hole of a lazy file is, from an offset before its end. The end is a hole; -ENXIO: no data. */
+	/* Where the next data or the next hole of a lazy file is, from an offset before its end. The
+	 * end is a hole; -ENXIO: no data. */
 	int64_t (*seek)(struct imfs_node *n, int64_t off, bool hole);
 	int (*cut)(struct imfs *fs, struct imfs_node *n, int64_t size);	/* before the file becomes shorter */
 	void (*space)(uint64_t *blocks, uint64_t *left);	/* of the disk below, in blocks of 4 KiB */
@@ -277,10 +280,12 @@ void imfs_data_punch(struct imfs *fs, struct imfs_node *n, int64_t off, int64_t 
 int64_t imfs_data_seek(struct imfs_node *n, int64_t off, bool hole);
 int imfs_data_back(struct imfs *fs, struct imfs_node *n);	/* moves the contents to a backing */
 void imfs_data_free(struct imfs *fs, struct imfs_node *n);
-/* Makes a backing, or one that is there, this long; it may move. 0 or an errno. Less does not fail. And its end. */
+/* Makes a backing, or one that is there, this long; it may move. 0 or an errno. Less does not
+ * fail. And its end. */
 extern int (*imfs_backing_fit)(struct imfs_backing *backing, uint64_t size);
 extern void (*imfs_backing_end)(struct imfs_backing *backing);
-/* Copies the first bytes of a file of the kernel's to a backing that is new, and closes it. 0 or an errno. */
+/* Copies the first bytes of a file of the kernel's to a backing that is new, and closes it. 0 or
+ * an errno. */
 extern int (*imfs_backing_copy)(struct imfs_backing *backing, int fd, uint64_t size);
 
 /* dir.c */
@@ -323,7 +328,8 @@ enum imfs_follow {
 	IMFS_FOLLOW,
 	IMFS_FOLLOW_OR_MAKE,	/* open with O_CREAT: followed, unless a slash says it is a directory */
 };
-/* `start` is the directory for relative paths; NULL: outside, at start_path. That `path` is shorter than IMFS_PATH is for the caller to see to. */
+/* `start` is the directory for relative paths; NULL: outside, at start_path. That `path` is
+ * shorter than IMFS_PATH is for the caller to see to. */
 int imfs_walk(struct imfs *fs, const struct imfs_process *p, struct imfs_node *start, const char *start_path,
 	const char *path, enum imfs_follow follow, struct imfs_at *at);
 /* Flags that keep a walk from leading elsewhere: RESOLVE_* of openat2(2). Everything is cached.
@@ -337,7 +343,8 @@ int imfs_walk(struct imfs *fs, const struct imfs_process *p, struct imfs_node *s
 int imfs_walk_within(struct imfs *fs, const struct imfs_process *p, struct imfs_node *start, const char *start_path,
 	const char *path, enum imfs_follow follow, uint32_t resolve, struct imfs_at *at);
 
-/* magic.c: what an outside path in /proc leads to here, by the process's descriptors and working directory. NULL: nothing of ours. */
+/* magic.c: what an outside path in /proc leads to here, by the process's descriptors and working
+ * directory. NULL: nothing of ours. */
 struct imfs_node *imfs_magic(const struct imfs_process *p, const char *path);
 int64_t imfs_magic_fd(const struct imfs_process *p, const char *path, const char *folder);	/* folder: "fd/", "fdinfo/". -1: no such name */
 bool imfs_magic_cwd(const struct imfs_process *p, const char *path);
@@ -374,7 +381,8 @@ int64_t imfs_fifo_data(const struct imfs_fifo *fifo, const uint8_t **from);
 void imfs_fifo_took(struct imfs_fifo *fifo, uint32_t length);
 int64_t imfs_fifo_room(struct imfs_fifo *fifo, uint64_t whole, uint8_t **to);	/* `whole` is how much is to be written */
 void imfs_fifo_put(struct imfs_fifo *fifo, uint32_t length);
-/* Called after each change, and at the end with `ready`; nothing if not set. The lock is held for writing. */
+/* Called after each change, and at the end with `ready`; nothing if not set. The lock is held
+ * for writing. */
 extern void (*imfs_fifo_changed)(struct imfs_fifo *fifo);
 extern void (*imfs_fifo_ended)(int ready);
 
@@ -466,8 +474,9 @@ static inline void imfs_was_read(struct imfs_file *f)
 int imfs_lock(struct imfs_node *n, const struct imfs_lock *want, bool unlock);
 bool imfs_lock_conflict(const struct imfs_node *n, const struct imfs_lock *want, struct imfs_lock *found);
 void imfs_locks_drop(struct imfs_node *n, const void *owner);
-/* Begins to wait for what imfs_lock refused: imfs_wake is called for the waiter's word when something was given up. -EDEADLK if those who hold
- * it wait for us: fcntl(2). The node stays as long. */
+/* Begins to wait for what imfs_lock refused: imfs_wake is called for the waiter's word when
+ * something was given up. -EDEADLK if those who hold it wait for us: fcntl(2). The node stays as
+ * long. */
 int imfs_lock_wait(struct imfs_node *n, const struct imfs_lock *want, struct imfs_waiter *w);
 void imfs_lock_stop(struct imfs_waiter *w);
 /* Wakes the threads that sleep on a word that has changed; may be NULL. Called with the lock

@@ -77,7 +77,8 @@ static int cut(struct imfs_node *n, const struct imfs_lock *want)
 	return 0;
 }
 
-/* Whether there would be more than before, and too many. To give up the middle of a range makes two of one. */
+/* Whether there would be more than before, and too many. To give up the middle of a range makes
+ * two of one. */
 static bool too_many(const struct imfs_node *n, const struct imfs_lock *want, bool unlock)
 {
 	unsigned before = 0, after = !unlock;

@@ -3,7 +3,8 @@
 #include <stdlib.h>
 #include "grate.h"
 
-/* The working directory of a client that is outside, in words. Asked of the kernel once per change. */
+/* The working directory of a client that is outside, in words. Asked of the kernel once per
+ * change. */
 static int learn_outside_cwd(uint64_t cage, struct client *client)
 {
 	struct lind_arg none = { 0, cage };
@@ -30,13 +31,15 @@ static uint64_t starts_from(const struct lind_call *c, int dir)
 	return dir < 0 ? c->target : c->args[dir].cage;
 }
 
-/* Whether a path that starts in /proc may lead to files of ours: by a number, of a process or descriptor, or by the process's own name. */
+/* Whether a path that starts in /proc may lead to files of ours: by a number, of a process or
+ * descriptor, or by the process's own name. */
 static bool names_a_process(const char *text)
 {
 	return (*text >= '0' && *text <= '9') || !strncmp(text, "self/", 5) || !strncmp(text, "thread-self/", 12) || !strncmp(text, "cwd", 3);
 }
 
-/* Whether a path from a directory outside may come in through the prefix: then it has the name by which that is entered. */
+/* Whether a path from a directory outside may come in through the prefix: then it has the name
+ * by which that is entered. */
 static bool names_the_prefix(const char *text)
 {
 	const char *name = strrchr(fs.prefix, '/');
@@ -187,7 +190,8 @@ int64_t look_elsewhere(const struct lind_call *c, int path, int looked, const st
 	return lind_forward(&changed);
 }
 
-/* One of two paths is ours and the other not: two filesystems, unless its directory does not exist at all. */
+/* One of two paths is ours and the other not: two filesystems, unless its directory does not
+ * exist at all. */
 static int apart(const struct lind_call *c, int dir, const struct look *l)
 {
 	int64_t r = 0;
@@ -197,7 +201,8 @@ static int apart(const struct lind_call *c, int dir, const struct look *l)
 	return r < 0 ? (int)r : -EXDEV;
 }
 
-/* The last names of both paths are looked at after all directories, the first path's first. `moves`: it is the name itself that is meant. */
+/* The last names of both paths are looked at after all directories, the first path's first.
+ * `moves`: it is the name itself that is meant. */
 static int first_wrong(const struct look *l1, const struct look *l2, bool moves, int r2)
 {
 	if (!l2->at.too_long)

@@ -1,4 +1,5 @@
-/* The links in /proc that lead to what a process has: its open files, and where it is. The kernel has others behind the numbers of ours. */
+/* The links in /proc that lead to what a process has: its open files, and where it is. The
+ * kernel has others behind the numbers of ours. */
 #include <limits.h>
 #include "imfs_core.h"
 

@@ -1,4 +1,5 @@
-/* Making, moving and removing names. The order of the checks is Linux's, where several would fail. */
+/* Making, moving and removing names. The order of the checks is Linux's, where several would
+ * fail. */
 #include <stdlib.h>
 #include <unistd.h>
 #include "watch.h"
@@ -65,7 +66,8 @@ int imfs_mkdir(struct imfs *fs, const struct imfs_process *p, const struct imfs_
 	return imfs_create(fs, p, at, S_IFDIR | (mode & 01777 & ~p->umask), &n);
 }
 
-/* Regular files, fifos, and sockets and devices as names only: what opening a device means is for who calls imfs_open. */
+/* Regular files, fifos, and sockets and devices as names only: what opening a device means is
+ * for who calls imfs_open. */
 int imfs_mknod(struct imfs *fs, const struct imfs_process *p, const struct imfs_at *at, uint32_t mode, uint64_t rdev)
 {
 	struct imfs_node *n;
@@ -104,7 +106,8 @@ int imfs_symlink(struct imfs *fs, const struct imfs_process *p, const struct imf
 	return 0;
 }
 
-/* fs.protected_hardlinks, which systems have on: others' files only if they could as well be copied. */
+/* fs.protected_hardlinks, which systems have on: others' files only if they could as well be
+ * copied. */
 static bool may_link(const struct imfs_process *p, const struct imfs_node *n)
 {
 	bool runs_as_group = (n->mode & (S_ISGID | S_IXGRP)) == (S_ISGID | S_IXGRP);
@@ -245,7 +248,8 @@ static int may_replace(struct imfs *fs, const struct imfs_process *p, const stru
 	return !r && !exchange && to->node && dir ? may_go(fs, to->node) : r;
 }
 
-/* Lets an entry name another node, with what that means for the link counts and parents of directories. */
+/* Lets an entry name another node, with what that means for the link counts and parents of
+ * directories. */
 static void renames_to(struct imfs_node *dir, struct imfs_entry *e, struct imfs_node *n)
 {
 	dir->nlink -= S_ISDIR(e->node->mode);

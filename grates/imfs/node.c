@@ -51,8 +51,8 @@ int imfs_may(const struct imfs_node *n, const struct imfs_cred *cred, int mask)
 	return -EACCES;
 }
 
-/* In a directory that hands its group down, only members make programs that run as that group; that is looked at before
- * the umask takes its bits. */
+/* In a directory that hands its group down, only members make programs that run as that group;
+ * that is looked at before the umask takes its bits. */
 uint32_t imfs_new_mode(const struct imfs_process *p, const struct imfs_node *dir, uint32_t mode)
 {
 	if ((dir->mode & S_ISGID) && (mode & (S_ISGID | S_IXGRP)) == (S_ISGID | S_IXGRP) &&

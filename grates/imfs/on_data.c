@@ -177,8 +177,9 @@ void pos_unlock(struct imfs_file *f)
 }
 
 /*
- * The bytes at `off`, up to `*length` of them, if they are in one piece and reading them changes nothing: what most reads want. The
- * kernel copies them to the client when the handler has returned, and gives the lock back after that.
+ * The bytes at `off`, up to `*length` of them, if they are in one piece and reading them changes
+ * nothing: what most reads want. The kernel copies them to the client when the handler has
+ * returned, and gives the lock back after that.
  */
 static inline const uint8_t *plain_bytes(const struct imfs_file *f, int64_t off, uint64_t *length)
 {
@@ -187,7 +188,8 @@ static inline const uint8_t *plain_bytes(const struct imfs_file *f, int64_t off,
 	uint64_t left, index = (uint64_t)off / IMFS_CHUNK;
 	uint32_t in = (uint32_t)((uint64_t)off % IMFS_CHUNK);
 
-	/* Open for reading, of a file that has contents; those are sorted, and without holes before it chunk i is at place i. */
+	/* Open for reading, of a file that has contents; those are sorted, and without holes before it
+	 * chunk i is at place i. */
 	if (f->flags & (O_PATH | O_WRONLY) || (uint64_t)off >= (uint64_t)n->size || index >= n->data.count)
 		return NULL;
 	chunk = &n->data.chunks[index];
@@ -198,7 +200,8 @@ static inline const uint8_t *plain_bytes(const struct imfs_file *f, int64_t off,
 	return chunk->data + in;
 }
 
-/* Whether it takes the lock for writing to read that: it has to be loaded first, or somebody is told. */
+/* Whether it takes the lock for writing to read that: it has to be loaded first, or somebody is
+ * told. */
 static bool changes(const struct imfs_file *f, uint64_t length, int64_t off)
 {
 	return S_ISREG(f->node->mode) && (imfs_is_watched(f->node) || (f->node->lazy && !is_ready(f->node, off, length)));
@@ -413,7 +416,8 @@ int64_t on_pwritev(const struct lind_call *c)
 	return vector(c, true, &off, 0);
 }
 
-/* preadv2 and pwritev2: the offset is one argument, the next is not used, then flags; -1 is the position. */
+/* preadv2 and pwritev2: the offset is one argument, the next is not used, then flags; -1 is the
+ * position. */
 static int64_t vector2(const struct lind_call *c, bool writing)
 {
 	int64_t off = (int64_t)c->args[3].value;

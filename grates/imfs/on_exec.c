@@ -62,7 +62,8 @@ struct imfs_node *spawned_program(void)
 	return n;
 }
 
-/* It is what the client runs when the exec, which has succeeded, is carried out: `exec` of the lifecycle. Or what its child begins with. */
+/* It is what the client runs when the exec, which has succeeded, is carried out: `exec` of the
+ * lifecycle. Or what its child begins with. */
 static void hand_over(const struct lind_call *c, struct program *p)
 {
 	struct client *client = client_of(c->target);
@@ -106,7 +107,8 @@ static int take(const struct lind_call *c, struct look *l, struct program *p)
 	return lind_is_script_(p->head) ? executable : 0;
 }
 
-/* A descriptor of the kernel's, in the client, with the contents of the file. It has the file's name, by which others tell the program. */
+/* A descriptor of the kernel's, in the client, with the contents of the file. It has the file's
+ * name, by which others tell the program. */
 static int64_t copy_out(uint64_t cage, struct imfs_node *n, const char *path)
 {
 	struct lind_arg none = { 0, cage };

@@ -1,4 +1,5 @@
-/* Descriptors: what is done with a number rather than with a file. The kernel does it too, to the number. */
+/* Descriptors: what is done with a number rather than with a file. The kernel does it too, to
+ * the number. */
 #include <lind/entries.h>
 #include <linux/close_range.h>
 #include <stdlib.h>
@@ -80,7 +81,8 @@ int64_t on_close_range(const struct lind_call *c)
 	return r;
 }
 
-/* The kernel duplicates the first argument as a number of `cage`, and so do we: a grate may do that from one cage to another. */
+/* The kernel duplicates the first argument as a number of `cage`, and so do we: a grate may do
+ * that from one cage to another. */
 static int64_t duplicate(const struct lind_call *c, uint64_t cage, bool cloexec)
 {
 	struct client *from = client_of(c->args[0].cage), *to = client_of(cage), *held = numbers_hold(to);
@@ -304,7 +306,8 @@ int64_t on_ioctl(const struct lind_call *c)
 	}
 }
 
-/* The file of ours that the call is about, with the lock held. NULL, and `r` is the answer: it is somebody else's, or open as a path only. */
+/* The file of ours that the call is about, with the lock held. NULL, and `r` is the answer: it
+ * is somebody else's, or open as a path only. */
 static struct imfs_file *take_opened(const struct lind_call *c, struct client **client, int64_t *r)
 {
 	struct imfs_file *f = fd_ours(c, 0) ? fd_take(c, 0, client) : NULL;

@@ -1,6 +1,7 @@
 /*
- * Fifos as clients see them: who waits sleeps on the fifo's word, and a client's number is a duplicate of an eventfd that is as ready as
- * the fifo, so that poll, select and epoll are the kernel's business.
+ * Fifos as clients see them: who waits sleeps on the fifo's word, and a client's number is a
+ * duplicate of an eventfd that is as ready as the fifo, so that poll, select and epoll are the
+ * kernel's business.
  */
 #include <stdlib.h>
 #include <sys/eventfd.h>
@@ -19,8 +20,9 @@ struct rest {
 };
 
 /*
- * Sets the descriptor to what poll(2) is to say. Its count is 0 (no data, room), 1 or more (data, room) or FULL (data, no room). New
- * data are added, also to others: who waits for edges sees each. The end is data, and no readers are room: on_poll.c says better, but epoll does not.
+ * Sets the descriptor to what poll(2) is to say. Its count is 0 (no data, room), 1 or more (data,
+ * room) or FULL (data, no room). New data are added, also to others: who waits for edges sees each.
+ * The end is data, and no readers are room: on_poll.c says better, but epoll does not.
  */
 static void show(struct imfs_fifo *fifo)
 {
@@ -66,7 +68,8 @@ void fifo_init(void)
 	imfs_fifo_ended = ended;
 }
 
-/* Until the fifo changes. The write lock is held, given back meanwhile, and held again; `f`, which the caller has a reference to, stays. */
+/* Until the fifo changes. The write lock is held, given back meanwhile, and held again; `f`,
+ * which the caller has a reference to, stays. */
 static int64_t sleep_on(uint64_t cage, struct imfs_fifo *fifo)
 {
 	uint32_t word = fifo->word;
@@ -137,7 +140,8 @@ static int64_t move(struct imfs_fifo *fifo, struct rest *rest, bool put)
 	return moved ? moved : r;
 }
 
-/* The write lock is held. A read ends with what there is, a write with all that was to be written. */
+/* The write lock is held. A read ends with what there is, a write with all that was to be
+ * written. */
 static int64_t move_or_wait(uint64_t cage, struct imfs_file *f, struct rest *rest, bool put, bool wait)
 {
 	int64_t total = 0, r = put ? imfs_may_write(f) : imfs_may_read(f);

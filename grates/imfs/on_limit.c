@@ -1,4 +1,5 @@
-/* The limit on the size of files, RLIMIT_FSIZE: the kernel keeps it, and we hold writes to our files to it. */
+/* The limit on the size of files, RLIMIT_FSIZE: the kernel keeps it, and we hold writes to our
+ * files to it. */
 #include <sys/resource.h>
 #include "grate.h"
 
@@ -36,7 +37,8 @@ void learn_limit(uint64_t cage, struct client *client)
 	keep(&client->p, largest);
 }
 
-/* setrlimit, and prlimit64, which may be about a child: the kernel decides, then we look what came of it. */
+/* setrlimit, and prlimit64, which may be about a child: the kernel decides, then we look what
+ * came of it. */
 int64_t on_limit(const struct lind_call *c)
 {
 	bool names = c->nr == SYS_prlimit64;

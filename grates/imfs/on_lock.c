@@ -31,7 +31,8 @@ static int range(const struct imfs_file *f, const struct client_flock *from, str
 	return 0;
 }
 
-/* Sleeps until it is worth trying again. The write lock is held and given back. `f` and its node stay meanwhile. */
+/* Sleeps until it is worth trying again. The write lock is held and given back. `f` and its node
+ * stay meanwhile. */
 static int64_t wait_for_lock(const struct lind_call *c, struct imfs_file *f, const struct imfs_lock *want)
 {
 	struct imfs_waiter waiter;

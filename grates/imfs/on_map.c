@@ -109,7 +109,8 @@ static bool failed(int64_t r)
 	return r < 0 && r >= -4095;
 }
 
-/* Of the backing, open for reading only: what is mapped of that cannot be made writable. It is not ours if it cannot be had. */
+/* Of the backing, open for reading only: what is mapped of that cannot be made writable. It is
+ * not ours if it cannot be had. */
 static int reader_of(int fd)
 {
 	char name[32];

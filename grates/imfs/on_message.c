@@ -58,7 +58,8 @@ static int64_t copy_of(struct lind_arg fd)
 	return lind_call(SYS_fcntl, lind_self(), fd, (struct lind_arg){ F_DUPFD_CLOEXEC, lind_self() }, none, none, none, none);
 }
 
-/* Puts our numbers into the message instead of the client's: duplicates, or what travels for our files. */
+/* Puts our numbers into the message instead of the client's: duplicates, or what travels for our
+ * files. */
 static int64_t copy_all(const struct msghdr *m, uint64_t cage, struct copies *copies)
 {
 	struct client *client = client_of(cage), *held = numbers_hold(client);
@@ -165,7 +166,8 @@ static void take_all(const struct lind_call *c, struct client *client, const str
 	}
 }
 
-/* A child must not get a copy of the numbers before they are ours: where threads may fork meanwhile nothing waits for a message while they are held. */
+/* A child must not get a copy of the numbers before they are ours: where threads may fork
+ * meanwhile nothing waits for a message while they are held. */
 static int64_t receive(const struct lind_call *c, struct lind_message *m)
 {
 	struct client *client = client_of(c->target), *held;

@@ -1,6 +1,6 @@
 /*
- * poll, of fifos. The kernel looks at what is behind the client's numbers, an eventfd that is readable at the end and writable without readers; what Linux
- * says of that is put into its answer.
+ * poll, of fifos. The kernel looks at what is behind the client's numbers, an eventfd that is
+ * readable at the end and writable without readers; what Linux says of that is put into its answer.
  */
 #include <poll.h>
 #include "grate.h"

@@ -1,6 +1,7 @@
 /*
- * Unix sockets whose names are files of ours. The kernel knows such a socket by an abstract name, which holds a secret
- * and the file's number; the client sees the path it bound, in every address that comes back.
+ * Unix sockets whose names are files of ours. The kernel knows such a socket by an abstract name,
+ * which holds a secret and the file's number; the client sees the path it bound, in every address
+ * that comes back.
  */
 #include <stdio.h>
 #include <sys/random.h>
@@ -59,7 +60,8 @@ static int64_t forward_to(const struct lind_call *c, int i, const struct address
 	return lind_forward(&changed);
 }
 
-/* A path that leads outside: 1 with what is to be passed on, if that is another text than the client's; 0, or an error. */
+/* A path that leads outside: 1 with what is to be passed on, if that is another text than the
+ * client's; 0, or an error. */
 static int outside(int looked, const struct look *l, struct address *a, uint32_t *length)
 {
 	size_t size = strlen(l->at.path);
@@ -186,7 +188,8 @@ static bool original(const struct address *a, uint32_t length, char path[PATH_RO
 	return true;
 }
 
-/* Puts the path where the kernel has put an abstract name. `room` is what the client's buffer holds. */
+/* Puts the path where the kernel has put an abstract name. `room` is what the client's buffer
+ * holds. */
 void address_restore(struct lind_arg address, uint64_t room, struct lind_arg length_at)
 {
 	struct address a = { 0 };

@@ -174,7 +174,8 @@ static int64_t may_copy(const struct side *in, const struct side *out, uint64_t 
 		int64_t from = in->at_pos ? in->file->pos : in->off, to = out->at_pos ? out->file->pos : out->off;
 		int64_t left = in->file->node->size > from ? in->file->node->size - from : 0;
 
-		/* Only what there is: nothing overlaps behind the end, and what the copy adds there is not copied in turn. */
+		/* Only what there is: nothing overlaps behind the end, and what the copy adds there is not
+		 * copied in turn. */
 		*length = left < (int64_t)*length ? (uint64_t)left : *length;
 		if (from < to + (int64_t)*length && to < from + (int64_t)*length)
 			return -EINVAL;

@@ -1,6 +1,7 @@
 /*
- * inotify as clients see it. Behind a client's number is a duplicate of an instance of the kernel's that the grate has too: what is watched outside is
- * watched by that, and poll, select and epoll look at it. Its events are put behind those of our files, in the order in which they are found.
+ * inotify as clients see it. Behind a client's number is a duplicate of an instance of the kernel's
+ * that the grate has too: what is watched outside is watched by that, and poll, select and epoll
+ * look at it. Its events are put behind those of our files, in the order in which they are found.
  */
 #include <poll.h>
 #include <stdio.h>
@@ -24,7 +25,8 @@ static void ring(struct imfs_watcher *w)
 		w->rang = number;
 }
 
-/* Takes over what the kernel has to tell: after this it has nothing. The lock is held for writing. */
+/* Takes over what the kernel has to tell: after this it has nothing. The lock is held for
+ * writing. */
 static void gather(struct imfs_watcher *w)
 {
 	static char buffer[LONGEST] __attribute__((aligned(8)));

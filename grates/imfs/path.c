@@ -1,8 +1,9 @@
 /*
- * Where a path leads. A walk is inside, at a node, or outside, at an absolute path that is taken apart by
- * its text alone: symbolic links out there are not ours to follow, but those of /proc that lead to files of ours (magic.c).
- * It goes in there and where that text becomes the mount prefix, and out by `..` from the root, by an absolute link, or by a directory that stands for an
- * outside one.
+ * Where a path leads. A walk is inside, at a node, or outside, at an absolute path that is taken
+ * apart by its text alone: symbolic links out there are not ours to follow, but those of /proc that
+ * lead to files of ours (magic.c). It goes in there and where that text becomes the mount prefix,
+ * and out by `..` from the root, by an absolute link, or by a directory that stands for an outside
+ * one.
  */
 #include <unistd.h>
 #include "imfs_core.h"

@@ -27,8 +27,9 @@ void imfs_sync_init(void)
 }
 
 /*
- * Ends the time in which the first thread works alone. After the barrier it either sees `imfs_company`, or had looked before, and then
- * what it wrote before that, that it is inside, shows here.
+ * Ends the time in which the first thread works alone. After the barrier it either sees
+ * `imfs_company`, or had looked before, and then what it wrote before that, that it is inside,
+ * shows here.
  */
 static void end_alone(void)
 {

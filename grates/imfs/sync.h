@@ -1,15 +1,17 @@
 /*
  * The one lock of the filesystem: many readers or one writer.
  *
- * While one thread only has come with calls, it takes no lock: it notes that it is inside, and whoever comes second ends that
- * way of working for good, with a membarrier(2) that makes the first see it (see sync.c). The locked exchange
- * took 7 of 100 samples of short reads.
+ * While one thread only has come with calls, it takes no lock: it notes that it is inside, and
+ * whoever comes second ends that way of working for good, with a membarrier(2) that makes the first
+ * see it (see sync.c). The locked exchange took 7 of 100 samples of short reads.
  *
- * From then on each thread that handles calls has a slot of its own, and reading takes that slot only: one
- * uncontended exchange, nothing shared between threads. Writing takes every slot in use. A slot is given back by a plain store, which
- * on x86-64, the only host there is, no earlier access passes; the compiler barrier keeps it in place.
+ * From then on each thread that handles calls has a slot of its own, and reading takes that slot
+ * only: one uncontended exchange, nothing shared between threads. Writing takes every slot in use.
+ * A slot is given back by a plain store, which on x86-64, the only host there is, no earlier access
+ * passes; the compiler barrier keeps it in place.
  *
- * Under it nothing blocks: no call is forwarded while it is held, only memory is copied, and whoever waits is woken.
+ * Under it nothing blocks: no call is forwarded while it is held, only memory is copied, and
+ * whoever waits is woken.
  */
 #ifndef IMFS_SYNC_H
 #define IMFS_SYNC_H
@@ -71,7 +73,8 @@ static inline int imfs_leave_alone(void)
 	return 1;
 }
 
-/* The word that gives it back when it becomes 0: so a lock can be held until the kernel has made a copy. */
+/* The word that gives it back when it becomes 0: so a lock can be held until the kernel has made
+ * a copy. */
 static inline int32_t *imfs_read_lock(void)
 {
 	if (imfs_enter_alone())

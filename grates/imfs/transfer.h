@@ -13,7 +13,8 @@ struct side {
 	int64_t off;
 };
 
-/* Argument `fd` of a call, and the offset that goes with it. 0, and then side_give follows, or an errno. */
+/* Argument `fd` of a call, and the offset that goes with it. 0, and then side_give follows, or
+ * an errno. */
 int side_take(const struct lind_call *c, int fd, struct lind_arg off, struct side *s);
 void side_give(struct side *s);
 int64_t side_written(const struct lind_call *c, struct side *s, int64_t r);	/* the same for what was written to, with the result of that */

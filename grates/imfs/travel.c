@@ -1,7 +1,9 @@
 /*
- * Files of ours on their way from one client to another. In a message the kernel carries what it has itself: for each file of ours an end of a pipe of its
- * own, which is known again by device and inode number where it arrives, and replaced by what stands for files. The other end is ours: when
- * nobody has the first any more, because it has arrived or its message was thrown away, poll says so of ours, and the file is let go of.
+ * Files of ours on their way from one client to another. In a message the kernel carries what it
+ * has itself: for each file of ours an end of a pipe of its own, which is known again by device and
+ * inode number where it arrives, and replaced by what stands for files. The other end is ours: when
+ * nobody has the first any more, because it has arrived or its message was thrown away, poll says
+ * so of ours, and the file is let go of.
  */
 #include <poll.h>
 #include <stdlib.h>
@@ -69,7 +71,8 @@ int travel_begins(struct client *client, struct lind_arg fd)
 	return r;
 }
 
-/* The file that a descriptor is on the way for, with a reference, and what stands for it; NULL: none. */
+/* The file that a descriptor is on the way for, with a reference, and what stands for it; NULL:
+ * none. */
 static struct imfs_file *arrived(struct lind_arg fd, int *stands)
 {
 	struct lind_arg none = { 0, fd.cage };

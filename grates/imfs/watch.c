@@ -59,7 +59,8 @@ static struct imfs_event *event_new(struct imfs_watcher *w, size_t length)
 	return event;
 }
 
-/* Puts an event at the end of those that wait. Of some that are alike only the first waits; that there were too many is told once. */
+/* Puts an event at the end of those that wait. Of some that are alike only the first waits; that
+ * there were too many is told once. */
 void imfs_watcher_add(struct imfs_watcher *w, int32_t number, uint32_t mask, uint32_t cookie, const char *name, size_t length)
 {
 	struct imfs_event *event;

@@ -42,7 +42,8 @@ void imfs_watcher_add(struct imfs_watcher *watcher, int32_t number, uint32_t mas
 void imfs_watcher_took(struct imfs_watcher *watcher);	/* the first event was told */
 int64_t imfs_watch(struct imfs_watcher *watcher, struct imfs_node *n, uint32_t mask);	/* its number */
 int imfs_unwatch(struct imfs_watcher *watcher, int32_t number);
-/* The first event waits now; the watcher is about to end. Nothing if not set. The lock is held for writing. */
+/* The first event waits now; the watcher is about to end. Nothing if not set. The lock is held
+ * for writing. */
 extern void (*imfs_watcher_rings)(struct imfs_watcher *watcher);
 extern void (*imfs_watcher_ended)(struct imfs_watcher *watcher);
 /* The bytes that an event takes of a buffer: 16 bytes, and the name with a NUL in units of as

@@ -9,8 +9,9 @@
 #define XATTR_COST(name, size) (sizeof(struct imfs_xattr) + (name) + 1 + (size))
 
 /*
- * Whether an attribute of this name may be read or written, in Linux's order: the rights first, then whether there is such a kind.
- * Only files and directories have those of users; in a sticky directory that anybody may write to, they are its owner's.
+ * Whether an attribute of this name may be read or written, in Linux's order: the rights first,
+ * then whether there is such a kind. Only files and directories have those of users; in a sticky
+ * directory that anybody may write to, they are its owner's.
  */
 static int may(const struct imfs_node *n, const struct imfs_cred *cred, const char *name, int mask)
 {

@@ -1,12 +1,14 @@
 /*
- * The calls of a client that are under way and make descriptors or let go of numbers; and waiting for those of others.
+ * The calls of a client that are under way and make descriptors or let go of numbers; and waiting
+ * for those of others.
  */
 #include <sched.h>
 #include <time.h>
 #include "calls.h"
 
-/* Rounds of waiting: first without a call, since who is waited for is at work on another processor and soon done, and what else wants this one would keep it for
- * milliseconds; then others are let go first; then it sleeps. */
+/* Rounds of waiting: first without a call, since who is waited for is at work on another
+ * processor and soon done, and what else wants this one would keep it for milliseconds; then
+ * others are let go first; then it sleeps. */
 #define AT_ONCE 20
 #define QUICK (AT_ONCE + 100)
 #define PATIENT_IN_DOUBT 400

@@ -90,7 +90,8 @@ static bool choose_word(const char *word, bool yes)
 	return found && (*word != '%' || word[1]);
 }
 
-/* Commas between the words; ! before the first takes them away, from all if there was nothing before. */
+/* Commas between the words; ! before the first takes them away, from all if there was nothing
+ * before. */
 static const char *choose_list(char *list)
 {
 	static char wrong[80];

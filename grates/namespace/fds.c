@@ -1,8 +1,9 @@
 /*
  * Descriptors: which are inside, and calls that take or make them.
  *
- * A mark is set before the call that made the descriptor returns to the client, and taken away after the one that closed it. Calls
- * that make descriptors outside take marks away too: a number may have been closed by exec, or given again meanwhile.
+ * A mark is set before the call that made the descriptor returns to the client, and taken away
+ * after the one that closed it. Calls that make descriptors outside take marks away too: a number
+ * may have been closed by exec, or given again meanwhile.
  */
 #include <fcntl.h>
 #include <linux/close_range.h>
@@ -54,7 +55,8 @@ void mark_start_fds(struct client *client)
 			fd_made_outside(client, fd);
 }
 
-/* Without room we could not keep what we promise: end, which fails the clients. Pages that nothing is written to cost nothing. */
+/* Without room we could not keep what we promise: end, which fails the clients. Pages that
+ * nothing is written to cost nothing. */
 void fds_init(struct client *client)
 {
 	client->fds = mmap(NULL, LIND_FDS * sizeof *client->fds, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -105,7 +107,8 @@ static int64_t made(const struct lind_call *c, int64_t fd, bool inside, uint32_t
 	return fd;
 }
 
-/* Of a descriptor that is inside another one that is; what else happens meanwhile is told to `begins` and `ends`. */
+/* Of a descriptor that is inside another one that is; what else happens meanwhile is told to
+ * `begins` and `ends`. */
 static int64_t made_of(const struct lind_call *c, void begins(struct client *), void ends(struct client *))
 {
 	struct client *client = lind_client(c->target);
@@ -146,7 +149,8 @@ int64_t on_made(const struct lind_call *c)
 	return fd;
 }
 
-/* pipe, pipe2, socketpair. The kernel's answer goes through our memory: the client cannot change it before we have read it. */
+/* pipe, pipe2, socketpair. The kernel's answer goes through our memory: the client cannot change
+ * it before we have read it. */
 int64_t on_pair(const struct lind_call *c)
 {
 	struct client *client = lind_client(c->target);
@@ -317,8 +321,8 @@ static bool in_set(const struct client *client, uint32_t fd)
 }
 
 /*
- * Descriptors in a set are those of the cage that the set is in, so the set itself goes on. A client that changes it meanwhile learns
- * whether a descriptor is ready, and nothing else.
+ * Descriptors in a set are those of the cage that the set is in, so the set itself goes on. A
+ * client that changes it meanwhile learns whether a descriptor is ready, and nothing else.
  */
 int64_t on_poll(const struct lind_call *c)
 {

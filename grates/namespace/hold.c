@@ -1,11 +1,13 @@
 /*
- * Numbers that threads change. A call past the grates inside goes by a number, and until the kernel looks at that, another thread may close
- * it and get a file there that is inside. So in a client with threads such a call is made on a descriptor of this grate's own: a
- * copy of what is at the number, taken between two looks at the number's word.
+ * Numbers that threads change. A call past the grates inside goes by a number, and until the kernel
+ * looks at that, another thread may close it and get a file there that is inside. So in a client
+ * with threads such a call is made on a descriptor of this grate's own: a copy of what is at the
+ * number, taken between two looks at the number's word.
  *
- * A word says HELD if the file at the number is outside for certain. That is taken away before anything is closed; so if it was there
- * before the copy was made and after, with the same count, the copy is that file. Otherwise the file may be new and not marked yet: the
- * copy is good only if no call is under way that may make a descriptor inside.
+ * A word says HELD if the file at the number is outside for certain. That is taken away before
+ * anything is closed; so if it was there before the copy was made and after, with the same count,
+ * the copy is that file. Otherwise the file may be new and not marked yet: the copy is good only if
+ * no call is under way that may make a descriptor inside.
  */
 #include <fcntl.h>
 #include <sched.h>
@@ -15,7 +17,8 @@
 #include "words.h"
 
 #define PATIENT 2000
-/* Numbers that are looked at when threads begin. Above, a file that was there before is not known to be outside: that costs a wait, now and then. */
+/* Numbers that are looked at when threads begin. Above, a file that was there before is not
+ * known to be outside: that costs a wait, now and then. */
 #define LOOKED_AT 1024u
 
 /* Whether any client has or had threads. */

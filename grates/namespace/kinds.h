@@ -12,9 +12,11 @@ bool identify(struct lind_arg fd, struct stat *st);
 uint32_t fd_lasting_kind(struct lind_arg fd, const struct stat *st);
 bool fd_matches(uint64_t cage, uint32_t fd);
 void mark_what_matches(struct client *client, uint32_t end);
-/* By what it is, where that decides: a number that has just got a file outside is inside after all. */
+/* By what it is, where that decides: a number that has just got a file outside is inside after
+ * all. */
 bool fd_made_outside(struct client *client, uint32_t fd);
-/* By what it is, where that decides and nobody has looked yet: a clamp in a clamp does not see descriptors come about. */
+/* By what it is, where that decides and nobody has looked yet: a clamp in a clamp does not see
+ * descriptors come about. */
 bool fd_look(struct client *client, uint32_t fd);
 
 /* Whether a descriptor is inside. An unknown one (of no cage, of none of our clients, or beyond

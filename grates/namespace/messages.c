@@ -99,7 +99,8 @@ static int received(struct passing *p, int *fd)
 	return 0;
 }
 
-/* All descriptors are outside: copies of them go with a copy of the socket. TURNED if they are not any more. */
+/* All descriptors are outside: copies of them go with a copy of the socket. TURNED if they are
+ * not any more. */
 static int64_t send_copies(const struct lind_call *c, struct lind_message *m, struct passing *p)
 {
 	void *numbers = malloc(m->own.msg_controllen);

@@ -1,4 +1,5 @@
-/* Sockets by address: connect, bind, sendto. A socket is inside from the first of its addresses that matches. */
+/* Sockets by address: connect, bind, sendto. A socket is inside from the first of its addresses
+ * that matches. */
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <stdlib.h>
@@ -117,7 +118,8 @@ static bool matches_address(const void *name, size_t length)
 	return false;
 }
 
-/* A unix socket's path. Where it is below a prefix the name becomes what it leads to. 1 if it is, 0, or the negative of an errno. */
+/* A unix socket's path. Where it is below a prefix the name becomes what it leads to. 1 if it
+ * is, 0, or the negative of an errno. */
 static int unix_name(const struct lind_call *c, struct sockaddr_un *un, uint64_t *length, size_t room)
 {
 	size_t most = *length - offsetof(struct sockaddr_un, sun_path), end = strnlen(un->sun_path, most);

@@ -51,7 +51,8 @@ static bool makes_fd(uint32_t nr)
 	return nr == SYS_open || nr == SYS_openat || nr == SYS_openat2 || nr == SYS_creat;
 }
 
-/* Whether our copy of the text goes on, which the client cannot change. A grate in Lind's style needs the client's own. */
+/* Whether our copy of the text goes on, which the client cannot change. A grate in Lind's style
+ * needs the client's own. */
 static bool ours(const struct where *w)
 {
 	return !w->start_only && (w->rewritten || !w->inside || !lind_style_inside(0));
@@ -81,7 +82,8 @@ static int look_all(const struct lind_call *c, struct lind_call *changed, struct
 	return within && within < seen ? -EXDEV : 0;
 }
 
-/* Found by descriptors, it is below a prefix after all: a link has been put there since we looked. */
+/* Found by descriptors, it is below a prefix after all: a link has been put there since we
+ * looked. */
 static int still_outside(const struct lind_call *c, unsigned effect, const struct lind_place *place, void *arg)
 {
 	(void)c;

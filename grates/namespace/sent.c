@@ -1,6 +1,6 @@
 /*
- * The files that were sent while they were inside, known again by device, inode number, kind and access. They stay known: a message may wait for as long as its
- * socket is open.
+ * The files that were sent while they were inside, known again by device, inode number, kind and
+ * access. They stay known: a message may wait for as long as its socket is open.
  */
 #include <fcntl.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-/* The clients, the words of their descriptors, and what the options say that more than one file asks for. */
+/* The clients, the words of their descriptors, and what the options say that more than one file
+ * asks for. */
 #include <stdlib.h>
 #include "tables.h"
 

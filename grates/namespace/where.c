@@ -1,8 +1,9 @@
 /*
- * Where a path leads: the client's text, read once, is walked name by name, links and `..` included. Names on the way to a prefix
- * are taken to be directories, as mount points are: nobody behind us may move or remove them. Below a prefix the grates inside
- * know best: a name there is a link to us if it is one outside and they say the same, or, where `..` makes it matter,
- * if they say so.
+ * Where a path leads: the client's text, read once, is walked name by name, links and `..`
+ * included. Names on the way to a prefix are taken to be directories, as mount points are: nobody
+ * behind us may move or remove them. Below a prefix the grates inside know best: a name there is a
+ * link to us if it is one outside and they say the same, or, where `..` makes it matter, if they
+ * say so.
  */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -245,8 +246,8 @@ static int start_at(const struct lind_call *c, int dir, struct where *w)
 	return 0;
 }
 
-/* The grates inside do not know what links outside say, nor the kernel where a client inside is: who gets the call is told where the
- * path leads. A slash at its end stays. */
+/* The grates inside do not know what links outside say, nor the kernel where a client inside is:
+ * who gets the call is told where the path leads. A slash at its end stays. */
 static int say_where(struct where *w, size_t length)
 {
 	size_t end = strlen(w->path);

@@ -21,7 +21,8 @@ static bool let_go_since(uint32_t word, uint32_t since)
 	return word & LETTING || (later && later < WORD_COUNT / 2);
 }
 
-/* What a word becomes whose number was let go of while a call gave it to a file outside: may there be another file by now, of who has not said so yet? */
+/* What a word becomes whose number was let go of while a call gave it to a file outside: may
+ * there be another file by now, of who has not said so yet? */
 static uint32_t in_doubt(struct client *client, uint32_t fd, uint32_t word, bool last)
 {
 	if (word & (INSIDE | LETTING))
@@ -137,7 +138,8 @@ void fds_not_copied(void)
  */
 static void copy_while_it_changes(struct client *to, uint64_t cage, const struct client *from)
 {
-	/* Before the words: who was at it when the kernel made its copy still is, or has changed a word. */
+	/* Before the words: who was at it when the kernel made its copy still is, or has changed a
+	 * word. */
 	bool busy = atomic_load(&from->making) || atomic_load(&from->moving);
 	uint32_t end = 0;
 

@@ -1,7 +1,8 @@
 /*
- * Socket addresses in one form. One place can be written in several ways, and a rule must not be avoided by choosing another:
- * ::ffff:1.2.3.4 is 1.2.3.4; as a destination 0.0.0.0 and :: are this host, and are passed on as 127.0.0.1 and ::1; an address
- * without a family is one of IPv4, which is what UDP takes it for.
+ * Socket addresses in one form. One place can be written in several ways, and a rule must not be
+ * avoided by choosing another: ::ffff:1.2.3.4 is 1.2.3.4; as a destination 0.0.0.0 and :: are this
+ * host, and are passed on as 127.0.0.1 and ::1; an address without a family is one of IPv4, which
+ * is what UDP takes it for.
  */
 #include <arpa/inet.h>
 #include <errno.h>

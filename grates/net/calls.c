@@ -179,10 +179,12 @@ static int64_t on_listen(const struct lind_call *call)
 	return on_pinned(call, &a, listen_at);
 }
 
-/* Held while a listening socket does not block on our behalf, and while a client says whether one does. It never waits. */
+/* Held while a listening socket does not block on our behalf, and while a client says whether
+ * one does. It never waits. */
 static pthread_mutex_t blocking_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* The next connection, as a descriptor of ours; -EAGAIN if there is none. `*waits` is whether the client would wait for it. */
+/* The next connection, as a descriptor of ours; -EAGAIN if there is none. `*waits` is whether
+ * the client would wait for it. */
 static int64_t accept_here(struct lind_arg pinned, struct sockaddr_storage *s, socklen_t *size, bool *waits)
 {
 	int fd = (int)pinned.value, flags, r;

@@ -1,7 +1,8 @@
 /*
- * DNS replies, as far as this grate needs them: RFC 1035. Everything in them may be a lie: every offset is checked, names that point
- * are followed a bounded number of times, and what is taken is only what the answers say about the name that was asked for, over its
- * CNAMEs in the order that they lead on.
+ * DNS replies, as far as this grate needs them: RFC 1035. Everything in them may be a lie: every
+ * offset is checked, names that point are followed a bounded number of times, and what is taken is
+ * only what the answers say about the name that was asked for, over its CNAMEs in the order that
+ * they lead on.
  */
 #include <ctype.h>
 #include <string.h>
@@ -102,7 +103,8 @@ static void record(struct reader *r, struct record *to)
 		r->pos += to->size;
 }
 
-/* Looks through the answers for what `owner` has: its addresses, or the name it stands for. False if it stands for none. */
+/* Looks through the answers for what `owner` has: its addresses, or the name it stands for.
+ * False if it stands for none. */
 static bool look(const struct reader *from, unsigned count, const char *owner, struct dns_answer *answer, char next[DNS_NAME])
 {
 	struct reader r = *from;

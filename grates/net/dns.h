@@ -13,9 +13,11 @@ struct dns_answer {
 	unsigned count;
 	struct { uint8_t ip[16]; bool six; uint32_t ttl; } of[DNS_ADDRESSES];
 };
-/* Reads a reply: whose name was asked for, and the addresses that its answers lead to from there. false if it is no such reply. */
+/* Reads a reply: whose name was asked for, and the addresses that its answers lead to from
+ * there. false if it is no such reply. */
 bool dns_read(const uint8_t *message, size_t length, struct dns_answer *answer);
-/* Reads a question, as a client sends it: the name that is asked for. false if it is no such question. */
+/* Reads a question, as a client sends it: the name that is asked for. false if it is no such
+ * question. */
 bool dns_question(const uint8_t *message, size_t length, char asked[DNS_NAME]);
 bool dns_matches(const char *pattern, const char *name);
 

@@ -1,6 +1,6 @@
 /*
- * --learn: what was allowed and done, as rules that allow it again. Addresses are told by the names that resolvers gave them, for these are
- * others tomorrow.
+ * --learn: what was allowed and done, as rules that allow it again. Addresses are told by the names
+ * that resolvers gave them, for these are others tomorrow.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,5 @@
-/* Messages: their addresses, what their control messages ask for, the sockets they bring, and the answers of resolvers in them. */
+/* Messages: their addresses, what their control messages ask for, the sockets they bring, and
+ * the answers of resolvers in them. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -44,13 +45,15 @@ static bool is_harmless(const struct control *c)
 		return c->type == 1 || c->type == 2 || (c->type == 8 && !interface);
 	if (c->level == IPPROTO_IPV6)
 		return c->type == 52 || c->type == 67 || c->type == 62 || (c->type == 50 && !interface);
-	/* SCM_RIGHTS, SCM_CREDENTIALS, SO_TIMESTAMPING (which times are to be told), SCM_TXTIME, SO_PRIORITY; UDP_SEGMENT. */
+	/* SCM_RIGHTS, SCM_CREDENTIALS, SO_TIMESTAMPING (which times are to be told), SCM_TXTIME,
+	 * SO_PRIORITY; UDP_SEGMENT. */
 	if (c->level == SOL_SOCKET)
 		return c->type == 1 || c->type == 2 || c->type == 37 || c->type == 61 || c->type == 12;
 	return c->level == IPPROTO_UDP && c->type == 103;
 }
 
-/* The address that a message says it is from: any of this host's, whatever its socket is bound to. */
+/* The address that a message says it is from: any of this host's, whatever its socket is bound
+ * to. */
 static bool source_of(const struct control *c, struct address *from)
 {
 	struct sockaddr_in in = { .sin_family = AF_INET };
@@ -166,8 +169,8 @@ static int64_t on_sendmmsg(const struct lind_call *call)
 	return lind_message_each(call, on_sendmsg);
 }
 
-/* Gives the client the descriptors of one control message, up to the first that may not be had; the others are closed, as the kernel
- * does with what finds no number. */
+/* Gives the client the descriptors of one control message, up to the first that may not be had;
+ * the others are closed, as the kernel does with what finds no number. */
 static bool hand_fds(struct client *c, const struct lind_call *call, struct control *k, bool cloexec)
 {
 	size_t count = (k->length - sizeof *k) / sizeof(int), kept = 0, i;
@@ -191,7 +194,8 @@ static bool hand_fds(struct client *c, const struct lind_call *call, struct cont
 	return kept == count;
 }
 
-/* A message that may bring descriptors comes to us first, and without waiting: that is the client's. */
+/* A message that may bring descriptors comes to us first, and without waiting: that is the
+ * client's. */
 static int64_t receive_here(struct client *c, const struct lind_call *call, struct lind_message *m, uint64_t flags)
 {
 	struct lind_call here = *call;
@@ -430,7 +434,8 @@ static int64_t on_read(const struct lind_call *call)
 	return call->args[2].value ? on_one_file(call, read_data) : lind_forward(call);
 }
 
-/* Numbers are made, copied or given to others: what is being followed at the numbers named is not any more. */
+/* Numbers are made, copied or given to others: what is being followed at the numbers named is
+ * not any more. */
 static int64_t on_change(const struct lind_call *call)
 {
 	struct client *c = lind_client(call->target);

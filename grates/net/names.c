@@ -1,4 +1,5 @@
-/* Addresses of names that rules have, as resolvers tell clients. Bounded: of a rule's the one that ends first makes room. */
+/* Addresses of names that rules have, as resolvers tell clients. Bounded: of a rule's the one
+ * that ends first makes room. */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-/* Allows and denies what clients do with the network. The option parsing, the clients, and which calls are handled. */
+/* Allows and denies what clients do with the network. The option parsing, the clients, and which
+ * calls are handled. */
 #include <errno.h>
 #include <lind/syscall_table.h>
 #include <lind/typed.h>

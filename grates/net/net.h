@@ -69,8 +69,8 @@ struct client {
 
 /* address.c */
 #define ADDRESS_MAX 128
-/* Reads a socket address. 0 or a negative errno. `out` if it is a destination. A mark of the runner's own loopback is heeded whoever made it: a
- * client that spells it reaches less. */
+/* Reads a socket address. 0 or a negative errno. `out` if it is a destination. A mark of the
+ * runner's own loopback is heeded whoever made it: a client that spells it reaches less. */
 int64_t address_read(struct lind_arg at, uint64_t length, bool out, struct address *a);
 int64_t address_parse(const void *bytes, size_t length, bool out, struct address *a);
 /* Takes the mark off an address that a client is to see. */
@@ -99,18 +99,22 @@ extern bool own_loopback;
 int64_t judge(struct client *c, const struct lind_call *call, enum verb verb, unsigned proto, struct address *a);
 /* Only whether it is allowed. */
 bool allowed(enum verb verb, unsigned proto, const struct address *a);
-/* Whether an address leads to the runner's own loopback: there is one, and no rule is about the address. */
+/* Whether an address leads to the runner's own loopback: there is one, and no rule is about the
+ * address. */
 bool stays_own(enum verb verb, unsigned proto, const struct address *a);
-/* Whether what would be refused is how a C library finds out which of its own addresses it would use, before it sorts those of a host: a UDP socket
- * is connected to a port that nobody has, and nothing is sent. It is told that it is, and nobody of a refusal. */
+/* Whether what would be refused is how a C library finds out which of its own addresses it would
+ * use, before it sorts those of a host: a UDP socket is connected to a port that nobody has, and
+ * nothing is sent. It is told that it is, and nobody of a refusal. */
 bool only_asks(enum verb verb, unsigned proto, const struct address *a);
 /* Whether a datagram from there may be had; `by_port` is its sender with the port it came to. */
 bool may_come(unsigned proto, const struct address *from, const struct address *by_port);
 /* Whether any datagram may come or go. */
 bool has_datagrams(void);
-/* Denies by `rule` what the text says. `subject` is what would have to be allowed, or "" where no rule can say that. */
+/* Denies by `rule` what the text says. `subject` is what would have to be allowed, or "" where
+ * no rule can say that. */
 __attribute__((format(printf, 5, 6))) int64_t deny(struct client *c, const struct lind_call *call, const char *subject, const char *rule, const char *format, ...);
-/* As judge, where datagrams are sent whose first bytes these are: a question to a resolver that is refused is about the name that it asks for. */
+/* As judge, where datagrams are sent whose first bytes these are: a question to a resolver that
+ * is refused is about the name that it asks for. */
 #define DNS_PORT 53
 int64_t judge_sent(struct client *c, const struct lind_call *call, unsigned proto, struct address *a, const uint8_t *bytes, size_t length);
 
@@ -144,7 +148,8 @@ struct socket_kind {
  * is none. */
 int pin(const struct lind_call *call, struct lind_arg *pinned);
 void unpin(struct lind_arg pinned);
-/* Until there is something to read or accept, which is what the client would wait for. 0 or a negative errno. */
+/* Until there is something to read or accept, which is what the client would wait for. 0 or a
+ * negative errno. */
 int64_t wait_readable(const struct lind_call *call, struct lind_arg pinned);
 /* Gives the client a descriptor of ours, which is closed here: its number, or a negative errno. */
 int64_t hand_over(const struct lind_call *call, int fd, bool cloexec);

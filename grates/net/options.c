@@ -1,6 +1,7 @@
 /*
- * Options of sockets, by what is allowed: those that are about the socket alone. By others packets go elsewhere than their address says, or come from
- * elsewhere, or the host does something for all of its network: joins a group, announces it, keeps a label.
+ * Options of sockets, by what is allowed: those that are about the socket alone. By others packets
+ * go elsewhere than their address says, or come from elsewhere, or the host does something for all
+ * of its network: joins a group, announces it, keeps a label.
  */
 #include <errno.h>
 #include <stdint.h>
@@ -20,7 +21,8 @@ struct allowed {
 
 #define ALLOWED(level, list) { level, list, sizeof list }
 
-/* SO_REUSEADDR to SO_OOBINLINE, without SO_DONTROUTE; SO_PRIORITY to SO_SNDTIMEO; filters come off; times of packets; queues, pacing, zero copies. */
+/* SO_REUSEADDR to SO_OOBINLINE, without SO_DONTROUTE; SO_PRIORITY to SO_SNDTIMEO; filters come
+ * off; times of packets; queues, pacing, zero copies. */
 static const uint8_t of_socket[] = { 2, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 18, 19, 20, 21, 27, 29, 34, 35, 37, 40, 42, 44, 45, 46, 47, 49, 60, 63, 64, 65,
 	66, 67, 69, 70, 72, 74 };
 /* TOS, TTL, data about received packets, path MTU, errors; IP_MULTICAST_IF, TTL and LOOP;
@@ -86,8 +88,8 @@ static uint16_t own_port(const struct lind_call *call)
 }
 
 /*
- * IP_ADD_MEMBERSHIP and IPV6_JOIN_GROUP: allowed where the socket could be bound to the group. The value is a struct ip_mreq, ip_mreqn or ipv6_mreq,
- * which begin with the group.
+ * IP_ADD_MEMBERSHIP and IPV6_JOIN_GROUP: allowed where the socket could be bound to the group. The
+ * value is a struct ip_mreq, ip_mreqn or ipv6_mreq, which begin with the group.
  */
 static int64_t join(struct client *c, const struct lind_call *call, bool six)
 {

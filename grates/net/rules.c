@@ -1,5 +1,6 @@
 /*
- * Rules: VERB,... [PROTOCOL,...] TARGET [PORT,...] [N/s]. The first that matches decides; without one it is no.
+ * Rules: VERB,... [PROTOCOL,...] TARGET [PORT,...] [N/s]. The first that matches decides; without
+ * one it is no.
  */
 #include <ctype.h>
 #include <errno.h>

@@ -129,7 +129,8 @@ static struct stream *find(struct client *c, int fd)
 	return s;
 }
 
-/* A read begins: whether it is one of a stream. Two at a time would not say which bytes came first. */
+/* A read begins: whether it is one of a stream. Two at a time would not say which bytes came
+ * first. */
 bool stream_begin(struct client *c, int fd, uint64_t *before)
 {
 	struct stream *s;

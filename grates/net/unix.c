@@ -1,6 +1,7 @@
 /*
- * Unix sockets. A path is walked here, judged by where it leads, and the call is made on what was found: through a descriptor of the
- * grate's own, which no client can touch. A link that is changed meanwhile changes nothing.
+ * Unix sockets. A path is walked here, judged by where it leads, and the call is made on what was
+ * found: through a descriptor of the grate's own, which no client can touch. A link that is changed
+ * meanwhile changes nothing.
  */
 #include <errno.h>
 #include <fcntl.h>

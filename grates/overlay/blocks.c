@@ -1,6 +1,7 @@
 /*
- * Bytes of files in a state: rows of up to sixteen blocks. A row has the blocks that its layer knows of; of the others, layers below may know, as far as
- * no layer in between has cut the file shorter (`base`).
+ * Bytes of files in a state: rows of up to sixteen blocks. A row has the blocks that its layer
+ * knows of; of the others, layers below may know, as far as no layer in between has cut the file
+ * shorter (`base`).
  */
 #include "blocks.h"
 #include <errno.h>
@@ -85,7 +86,8 @@ static uint16_t before(uint64_t chunk, int64_t end)
 	return blocks >= BLOCKS ? 0xffff : (uint16_t)((1u << blocks) - 1);
 }
 
-/* How much of a file shows through the layers above `layer`: goes on with the rows of `bases`, which has the next one ready. */
+/* How much of a file shows through the layers above `layer`: goes on with the rows of `bases`,
+ * which has the next one ready. */
 static int64_t shown(const struct store *store, sqlite3_stmt *bases, int64_t layer, int64_t end, int *code)
 {
 	while (*code == SQLITE_ROW && sqlite3_column_int64(bases, 0) > layer) {
@@ -165,7 +167,8 @@ int64_t store_next_chunk(struct store *store, uint64_t ino, uint64_t chunk)
 	return next;
 }
 
-/* The row that this layer has of a chunk; its bytes, if they are in it, go to `bytes`. 1, or 0 if it has none. */
+/* The row that this layer has of a chunk; its bytes, if they are in it, go to `bytes`. 1, or 0
+ * if it has none. */
 static int read_own(struct store *store, uint64_t ino, uint64_t chunk, struct row *row, uint16_t except, uint8_t *bytes)
 {
 	sqlite3_stmt *own = store_statement(store, READ_OWN);
@@ -218,7 +221,8 @@ static int write_inside(struct store *store, uint64_t ino, uint64_t chunk, struc
 	return write_row(store, ino, chunk, row);
 }
 
-/* Whether the file has more than one chunk. A first chunk that was written when it had only one stays where it is until it is written again. */
+/* Whether the file has more than one chunk. A first chunk that was written when it had only one
+ * stays where it is until it is written again. */
 static int is_large(struct store *store, uint64_t ino, uint64_t chunk)
 {
 	sqlite3_stmt *size;

@@ -30,7 +30,8 @@ int write_row(struct store *store, uint64_t ino, uint64_t chunk, const struct ro
 bool outside_parse(const char *text, struct row *row);
 int outside_bind(sqlite3_stmt *statement, int at, const struct row *row);
 int outside_read(struct store *store, uint64_t ino, const struct row *row, uint16_t wanted, uint8_t *bytes);
-/* Blocks of `mask`, at their places in `bytes`, get slots; those of the row that were in others lose them. */
+/* Blocks of `mask`, at their places in `bytes`, get slots; those of the row that were in others
+ * lose them. */
 int outside_write(struct store *store, uint64_t ino, uint64_t chunk, struct row *row, uint16_t mask, const uint8_t *bytes);
 /* The blocks of `mask` are no longer the row's. */
 int outside_give(struct store *store, uint64_t ino, const struct row *row, uint16_t mask);

@@ -306,7 +306,8 @@ void data_committed(struct data *data)
 		slots_clear(&file->fresh);
 }
 
-/* Where a file system cannot give back a part of a file the bytes stay, and are overwritten some time. */
+/* Where a file system cannot give back a part of a file the bytes stay, and are overwritten some
+ * time. */
 static void punch(int fd, uint64_t from, uint64_t to)
 {
 	(void)fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)(from * STORE_BLOCK), (off_t)((to - from) * STORE_BLOCK));

@@ -255,7 +255,8 @@ static int put_chunk(struct imfs_node *n, struct imfs_chunk *c)
 	return 0;
 }
 
-/* The blocks of a file that clients write to by themselves, as far as they are other ones than below. */
+/* The blocks of a file that clients write to by themselves, as far as they are other ones than
+ * below. */
 static int compare_chunk(struct imfs_node *n, uint64_t index, bool *differs)
 {
 	static uint8_t below[IMFS_CHUNK], here[IMFS_CHUNK];	/* under the lock */
@@ -314,7 +315,8 @@ static int put_contents(struct imfs_node *n)
 	return 0;
 }
 
-/* A node that is other than its row. One without names is in nobody's way: it goes when it is closed. */
+/* A node that is other than its row. One without names is in nobody's way: it goes when it is
+ * closed. */
 static int put_node(struct imfs_node *n)
 {
 	struct imfs_under *u = n->under;

@@ -1,4 +1,5 @@
-/* Snapshots of a state, and other heads of it. All three are a few rows, however much has changed. */
+/* Snapshots of a state, and other heads of it. All three are a few rows, however much has
+ * changed. */
 #ifndef OVERLAY_LAYERS_H
 #define OVERLAY_LAYERS_H
 

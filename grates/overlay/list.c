@@ -91,9 +91,10 @@ static struct store_stamp stamp_of(const struct statx *st)
 }
 
 /*
- * The node that a lower name shares with another one: a hard link. Numbers are used again for other files, so that the number alone says
- * nothing: the file must have more names, and be the one that was changed, if it was. NULL: it has a node of its own, and that number
- * may not be free: `*ino` becomes 0 then.
+ * The node that a lower name shares with another one: a hard link. Numbers are used again for other
+ * files, so that the number alone says nothing: the file must have more names, and be the one that
+ * was changed, if it was. NULL: it has a node of its own, and that number may not be free: `*ino`
+ * becomes 0 then.
  */
 static struct imfs_node *linked(struct imfs_node *dir, const char *origin, uint64_t *ino)
 {

@@ -1,4 +1,5 @@
-/* Which command did what: for each change the program whose call made it, as it was started, and a line of the log when it comes to the state. */
+/* Which command did what: for each change the program whose call made it, as it was started, and
+ * a line of the log when it comes to the state. */
 #include <stdio.h>
 #include <unistd.h>
 #include "overlay.h"

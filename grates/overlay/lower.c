@@ -1,6 +1,6 @@
 /*
- * The lower directory. It is opened for reading only, each path from its root without following a link, so that what others put into it while we
- * look cannot lead us elsewhere.
+ * The lower directory. It is opened for reading only, each path from its root without following a
+ * link, so that what others put into it while we look cannot lead us elsewhere.
  */
 #include <dirent.h>
 #include <lind/openat2.h>
@@ -68,7 +68,8 @@ char *lower_join(const char *dir, const char *name)
 	return path;
 }
 
-/* From a directory that is open to what is further down. Paths longer than the kernel takes are gone piece by piece. */
+/* From a directory that is open to what is further down. Paths longer than the kernel takes are
+ * gone piece by piece. */
 static int open_below(const char *path, uint32_t flags)
 {
 	uint64_t how[3] = { flags | O_CLOEXEC | O_NOFOLLOW, 0, STAYS_BELOW };

@@ -1,4 +1,5 @@
-/* Nodes by their numbers: two names below that are one file are one node, and so is what the state leads to by another name. */
+/* Nodes by their numbers: two names below that are one file are one node, and so is what the
+ * state leads to by another name. */
 #include "overlay.h"
 
 static struct imfs_under **buckets;

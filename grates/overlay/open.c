@@ -229,7 +229,8 @@ static int refuse(struct store *store, int error, const char *problem)
 	return error;
 }
 
-/* Before anything is written: a file that somebody has named by mistake stays as it is. `makes`: what holds nothing becomes a state. */
+/* Before anything is written: a file that somebody has named by mistake stays as it is. `makes`:
+ * what holds nothing becomes a state. */
 static int admit(struct store *store, int db, int wal, bool makes)
 {
 	uint8_t start[PAGE];
@@ -295,8 +296,9 @@ static int check(struct store *store, const char *lower)
 	return same ? 0 : -EXDEV;
 }
 
-/* Settings of the connection. The mode WAL stays in the file; without exclusive locking it would want memory that processes share. A new state says whose it is
- * with the first page that is written of it. */
+/* Settings of the connection. The mode WAL stays in the file; without exclusive locking it would
+ * want memory that processes share. A new state says whose it is with the first page that is
+ * written of it. */
 static int set_up(struct store *store, bool is_new)
 {
 	static const char settings[] = "pragma locking_mode = exclusive; pragma temp_store = memory; pragma page_size = 4096; pragma cell_size_check = on; "

@@ -74,7 +74,8 @@ static struct imfs_node *next_in(struct imfs_node *top, struct imfs_node *n)
 	return NULL;
 }
 
-/* Whether something in a tree is not as it is below. Files with several names are for next_in to avoid. */
+/* Whether something in a tree is not as it is below. Files with several names are for next_in to
+ * avoid. */
 static bool is_tree_changed_here(struct imfs_node *top)
 {
 	struct imfs_node *n = top;

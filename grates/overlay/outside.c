@@ -1,8 +1,10 @@
 /*
- * Rows whose blocks lie in data files, in a state that is a directory. In place of bytes such a row has a text: the slots of its blocks in turn, "160-175" or
- * "5,9,12-14". So anybody can see with sqlite3 what lies where, and a row says by its type which kind it is.
+ * Rows whose blocks lie in data files, in a state that is a directory. In place of bytes such a row
+ * has a text: the slots of its blocks in turn, "160-175" or "5,9,12-14". So anybody can see with
+ * sqlite3 what lies where, and a row says by its type which kind it is.
  *
- * A file that fits into one row keeps its bytes there: a data file for each of ten thousand small files would be slower, and take more room.
+ * A file that fits into one row keeps its bytes there: a data file for each of ten thousand small
+ * files would be slower, and take more room.
  */
 #include "blocks.h"
 #include <errno.h>
@@ -273,7 +275,8 @@ int store_sweep(struct store *store)
 	size_t count = 0;
 	int r = store->data ? data_list(store->data, &inos, &count) : 0;
 
-	/* Rows that are not on the disk yet must be: those that come back otherwise name what goes here. */
+	/* Rows that are not on the disk yet must be: those that come back otherwise name what goes
+	 * here. */
 	if (!r && count && fdatasync(store->vfs.wal))
 		r = -errno;
 	for (size_t i = 0; i < count && !r; i++)

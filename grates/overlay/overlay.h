@@ -1,8 +1,10 @@
 /*
- * The overlay grate: imfs with a directory below it, whose files show through, and a state that keeps what was changed.
+ * The overlay grate: imfs with a directory below it, whose files show through, and a state that
+ * keeps what was changed.
  *
- * A node has one of these beside it. Everything here is under the lock of imfs, held for writing; the store has a mutex of its own inside that,
- * so that a commit waits for the disk without holding up who reads from memory.
+ * A node has one of these beside it. Everything here is under the lock of imfs, held for writing;
+ * the store has a mutex of its own inside that, so that a commit waits for the disk without holding
+ * up who reads from memory.
  */
 #ifndef OVERLAY_H
 #define OVERLAY_H
@@ -63,7 +65,8 @@ int under_born(struct imfs_node *n);
 void under_gone(struct imfs_node *n);
 extern const struct imfs_below overlay_below;
 
-/* lower.c: the directory below, which is only read. Paths are as `origin`. Descriptors belong to the table. */
+/* lower.c: the directory below, which is only read. Paths are as `origin`. Descriptors belong to
+ * the table. */
 struct statx;
 int lower_init(const char *path);
 int lower_dir(const char *path);

@@ -1,4 +1,5 @@
-/* A set of numbers of blocks in a data file: a bit each, in pages that are made when they are needed. */
+/* A set of numbers of blocks in a data file: a bit each, in pages that are made when they are
+ * needed. */
 #ifndef OVERLAY_SLOTS_H
 #define OVERLAY_SLOTS_H
 

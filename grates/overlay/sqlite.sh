@@ -1,5 +1,6 @@
 #!/bin/sh
-# Makes SQLite as one C file, from the source that its port is built from. Usage: sqlite.sh DIRECTORY
+# Makes SQLite as one C file, from the source that its port is built from. Usage: sqlite.sh
+# DIRECTORY
 set -eu
 
 top=$(cd "$(dirname "$0")/../.." && pwd)

@@ -1,6 +1,7 @@
 /*
- * A state outside the root has been opened by lind-boot (lind-boot/src/overlay/opened.rs). One inside is opened here, by the same rules: a slash at its end, or
- * a directory that is there, means a directory.
+ * A state outside the root has been opened by lind-boot (lind-boot/src/overlay/opened.rs). One
+ * inside is opened here, by the same rules: a slash at its end, or a directory that is there, means
+ * a directory.
  */
 #include "state_files.h"
 #include <dirent.h>

@@ -9,7 +9,8 @@ struct state_files {
 	int data;	/* the directory of data files; -1: the state is one file */
 };
 
-/* Opens those that an option names, and makes what is missing if `make`. 0, or the negative of an errno; -ENOTEMPTY: a directory of something else. */
+/* Opens those that an option names, and makes what is missing if `make`. 0, or the negative of
+ * an errno; -ENOTEMPTY: a directory of something else. */
 int state_files_open(const char *upper, bool make, struct state_files *files);
 
 #endif

@@ -25,7 +25,8 @@
 
 struct store;
 
-/* By what a file below is known to be the one that was changed: `apply` refuses if it is another by then. */
+/* By what a file below is known to be the one that was changed: `apply` refuses if it is another
+ * by then. */
 struct store_stamp {
 	uint64_t ino;
 	int64_t size;
@@ -38,8 +39,9 @@ struct store_node {
 	uint32_t mode, nlink, uid, gid;
 	int64_t size;
 	struct timespec atime, mtime, ctime, btime;
-	/* The path below the lower directory, without a slash before it ("" is the directory itself), that shows through: names of a directory that
-	 * have no row here, bytes of a file whose blocks have none. NULL: nothing does. It stays when the file is renamed. */
+	/* The path below the lower directory, without a slash before it ("" is the directory itself),
+	 * that shows through: names of a directory that have no row here, bytes of a file whose blocks
+	 * have none. NULL: nothing does. It stays when the file is renamed. */
 	const char *origin;
 	int64_t origin_size;		/* bytes of the file that may show through: what truncate cut off never comes back */
 	struct store_stamp stamp;	/* of `origin` when it was first changed */
@@ -65,12 +67,14 @@ bool store_is_applying(struct store *store);	/* its changes are being made below
 /* Reading. Returned pointers are valid until the next call of the same function, or a commit. */
 bool store_has(struct store *store, uint64_t ino);	/* from memory: no query to SQLite for an inode without a row */
 int store_get(struct store *store, uint64_t ino, struct store_node *node);	/* 1, or 0 if it has none */
-/* The names of a directory that have a row: `ino` 0 is one that was removed. Ends early if `each` returns not 0, and returns that. */
+/* The names of a directory that have a row: `ino` 0 is one that was removed. Ends early if
+ * `each` returns not 0, and returns that. */
 int store_names(struct store *store, uint64_t dir, int (*each)(void *to, const char *name, uint64_t ino), void *to);
-/* Blocks of chunk `chunk` that have been stored go to their places in `bytes` (STORE_CHUNK of them), the others stay as they are. Bit i of the
- * result is block i. */
+/* Blocks of chunk `chunk` that have been stored go to their places in `bytes` (STORE_CHUNK of
+ * them), the others stay as they are. Bit i of the result is block i. */
 int store_read(struct store *store, uint64_t ino, uint64_t chunk, uint8_t *bytes);
-/* The first chunk from this one on that a layer has blocks of; INT64_MAX: there is none. Or an error. */
+/* The first chunk from this one on that a layer has blocks of; INT64_MAX: there is none. Or an
+ * error. */
 int64_t store_next_chunk(struct store *store, uint64_t ino, uint64_t chunk);
 uint64_t store_next_ino(const struct store *store);	/* the first that no file has had */
 
@@ -85,9 +89,11 @@ int store_unname(struct store *store, uint64_t dir, const char *name);	/* as in 
 int store_write(struct store *store, uint64_t ino, uint64_t chunk, uint16_t mask, const uint8_t *bytes);
 int store_cut(struct store *store, uint64_t ino, int64_t size);		/* blocks that begin at `size` or behind it are gone */
 int store_took_ino(struct store *store, uint64_t next);
-/* A line of the log: what `command` (program and arguments) did to a path ('A' made, 'M' changed, 'D' removed, 'R' renamed to `to`). */
+/* A line of the log: what `command` (program and arguments) did to a path ('A' made, 'M'
+ * changed, 'D' removed, 'R' renamed to `to`). */
 int store_log(struct store *store, struct timespec at, const char *command, char kind, const char *path, const char *to);
-/* `durable`: it is on the disk when this returns, as fsync(2) promises; otherwise only other processes see it. */
+/* `durable`: it is on the disk when this returns, as fsync(2) promises; otherwise only other
+ * processes see it. */
 int store_commit(struct store *store, bool durable);
 
 #endif

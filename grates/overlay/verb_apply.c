@@ -8,7 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Which of the changes of a file is the one that makes it: where it still has the name from below, that; or the one that moves it. */
+/* Which of the changes of a file is the one that makes it: where it still has the name from
+ * below, that; or the one that moves it. */
 static void choose_first(struct verb_list *list)
 {
 	for (size_t i = 0; i < list->changes_count; i++) {
@@ -272,7 +273,8 @@ int verb_apply(struct store *store, const struct verb_options *options)
 	struct verb_options meant = *options;
 	int status = finish(store, options), r;
 
-	/* A file of which some names are below already could not be told from one that somebody has made there. */
+	/* A file of which some names are below already could not be told from one that somebody has
+	 * made there. */
 	meant.together = true;
 	if (status || (status = verb_list(store, &meant, &list)) || (status = is_any_without_directory(&list)))
 		return status;

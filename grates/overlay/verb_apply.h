@@ -64,7 +64,8 @@ void apply_keep_above(const struct apply *apply, uint64_t dir);	/* something in 
 /* Where something is that was at this path below; NULL: where it was. The caller frees it. */
 char *apply_moved(const struct apply *apply, const char *path);
 
-/* verb_leave.c: what has been made leaves the state, all that was meant if `apply` is NULL; not committed unless all of it does. */
+/* verb_leave.c: what has been made leaves the state, all that was meant if `apply` is NULL; not
+ * committed unless all of it does. */
 int apply_leave(struct store *store, const struct verb_list *list, const struct apply *apply);
 
 /* verb_journal.c: what the state says of an apply that is not at its end. */
@@ -72,7 +73,8 @@ int journal_begin(struct apply *apply);
 int journal_plan(struct apply *apply);
 int journal_clean(struct apply *apply);		/* a part of the transaction in which the changes leave the state */
 int journal_end(struct apply *apply);
-/* 0: there is none; 1: `writing` or `cleaning`; 2: `placing`, which is read to an empty list. Or an error. */
+/* 0: there is none; 1: `writing` or `cleaning`; 2: `placing`, which is read to an empty list. Or
+ * an error. */
 int journal_read(struct apply *apply);
 /* Removes what is left at the top; whether that was all of it. */
 bool journal_sweep(const struct apply *apply);

@@ -1,4 +1,5 @@
-/* The lower directory, and the bytes of files. Links on the way are not followed: the state says which path was meant, and not where it leads by now. */
+/* The lower directory, and the bytes of files. Links on the way are not followed: the state says
+ * which path was meant, and not where it leads by now. */
 #include "verb_tree.h"
 #include <dirent.h>
 #include <errno.h>

@@ -1,6 +1,7 @@
 /*
- * Changes of files that are not text, as git has them in a patch: the whole new file, and the whole old one for who takes the patch back. Each is a stream of
- * zlib, here without compression, in base 85. git applies one only to the file whose object it names, so both objects are named in full.
+ * Changes of files that are not text, as git has them in a patch: the whole new file, and the whole
+ * old one for who takes the patch back. Each is a stream of zlib, here without compression, in base
+ * 85. git applies one only to the file whose object it names, so both objects are named in full.
  */
 #include "verb_patch.h"
 #include <lind/grate.h>
@@ -82,7 +83,8 @@ static void print_object(const uint8_t *bytes, size_t size, bool is_there)
 		printf("%08x", s.h[i]);
 }
 
-/* The stream that zlib would make of the bytes, were it told not to compress them. The caller frees it. */
+/* The stream that zlib would make of the bytes, were it told not to compress them. The caller
+ * frees it. */
 static uint8_t *stream_of(const uint8_t *bytes, size_t size, size_t *length)
 {
 	size_t pieces = size ? (size + PIECE - 1) / PIECE : 1;

@@ -1,6 +1,7 @@
 /*
- * export: all that an overlay shows, as a tar file or into a directory. Or what it has changed, as the upper directory of Linux's overlayfs: what is removed
- * is a device that is none, a new directory in the place of another is opaque, and what has moved is there as a whole.
+ * export: all that an overlay shows, as a tar file or into a directory. Or what it has changed, as
+ * the upper directory of Linux's overlayfs: what is removed is a device that is none, a new
+ * directory in the place of another is opaque, and what has moved is there as a whole.
  */
 #include "verb_export.h"
 #include <errno.h>
@@ -17,7 +18,8 @@ static struct store *state;
 static struct walk to = { .root = -1, .at = -1 };	/* a directory; or none: a tar */
 static struct stat to_itself;
 
-/* Where files of several names have been put: by the number of their row, or by that of the file below. */
+/* Where files of several names have been put: by the number of their row, or by that of the file
+ * below. */
 static struct verb_map placed;
 #define ROWS UINT64_MAX	/* as the device */
 

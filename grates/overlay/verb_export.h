@@ -4,7 +4,8 @@
 
 #include "verb_tree.h"
 
-/* By it overlayfs knows a directory that hides the one below, where it is mounted with `userxattr`. */
+/* By it overlayfs knows a directory that hides the one below, where it is mounted with
+ * `userxattr`. */
 #define OPAQUE "user.overlay.opaque"
 
 /* verb_tar.c: to a file, or NULL for standard output. */

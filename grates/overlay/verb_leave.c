@@ -25,8 +25,9 @@ static int leave_one(struct store *store, const struct verb_list *list, const st
 }
 
 /*
- * When what still lies below at other names of a file was last changed. Not what a clock says, nor the time of the file that has just been put
- * there: times are those of the last tick, and what changes a file after it was looked at is later than its own time, but not than others'.
+ * When what still lies below at other names of a file was last changed. Not what a clock says, nor
+ * the time of the file that has just been put there: times are those of the last tick, and what
+ * changes a file after it was looked at is later than its own time, but not than others'.
  */
 static struct timespec last_change(const struct verb_list *list, const struct verb_node *node)
 {
@@ -53,7 +54,8 @@ static int stay(struct store *store, const struct verb_list *list, const struct 
 	row->origin_size = row->size;
 	if (below_look(change->path, &st))
 		row->stamp = (struct store_stamp){ st.st_ino, st.st_size, st.st_mtim, st.st_ctim };
-	/* Its other names are there as they were until now: what changes later is somebody else's doing (add_found). */
+	/* Its other names are there as they were until now: what changes later is somebody else's doing
+	 * (add_found). */
 	if (!S_ISDIR(row->mode) && !change->node->stale)
 		row->ctime = last_change(list, change->node);
 	change->node->forgotten = true;

@@ -1,4 +1,5 @@
-/* The rows of a state that its head sees, in memory: nodes, names, and where each of them is. A state can come from elsewhere: what it says is checked. */
+/* The rows of a state that its head sees, in memory: nodes, names, and where each of them is. A
+ * state can come from elsewhere: what it says is checked. */
 #include "verb_tree.h"
 #include "state.h"
 #include <errno.h>

@@ -1,4 +1,5 @@
-/* A hash table of paths with open addressing. It begins with a random number, so that no state can be made whose paths all meet in one place. */
+/* A hash table of paths with open addressing. It begins with a random number, so that no state
+ * can be made whose paths all meet in one place. */
 #include "verb_map.h"
 #include <lind/grate.h>
 #include <stdint.h>

@@ -55,7 +55,8 @@ static bool same(const struct line *a, const struct line *b)
 	return a->hash == b->hash && a->size == b->size && !memcmp(a->start, b->start, a->size);
 }
 
-/* Goes the way back from the end: `reached` has, of each number of differences, how far each diagonal was got along. */
+/* Goes the way back from the end: `reached` has, of each number of differences, how far each
+ * diagonal was got along. */
 static void trace(struct text *old, struct text *new, size_t from, int old_count, int new_count, int **reached, int differences)
 {
 	int x = old_count, y = new_count;
@@ -75,7 +76,8 @@ static void trace(struct text *old, struct text *new, size_t from, int old_count
 	}
 }
 
-/* How many differences there are between the lines from `from` on, of which so many are left; -1: more than MOST. */
+/* How many differences there are between the lines from `from` on, of which so many are left;
+ * -1: more than MOST. */
 static int compare(struct text *old, struct text *new, size_t from, int old_count, int new_count, int **reached)
 {
 	const struct line *a = old->lines + from, *b = new->lines + from;

@@ -152,7 +152,8 @@ static void take_away(struct apply *apply)
 	free(going);
 }
 
-/* Puts what is at the top where a change says, if there is what was there when that was planned, or nothing. */
+/* Puts what is at the top where a change says, if there is what was there when that was planned,
+ * or nothing. */
 static int put(const struct verb_change *change, const char *temporary)
 {
 	const char *name;

@@ -1,6 +1,7 @@
 /*
- * The list of changes. Each row of a name says what there is under it; what would be there without the row is the same name in the directory that its
- * directory was (the origin). From the two come the kinds.
+ * The list of changes. Each row of a name says what there is under it; what would be there without
+ * the row is the same name in the directory that its directory was (the origin). From the two come
+ * the kinds.
  */
 #include "verb_tree.h"
 #include "state.h"
@@ -81,7 +82,8 @@ static void leave_out(struct verb_list *list, struct verb_change *change)
 	free(change->path);
 }
 
-/* Only what was asked for stays in the list. `together`: and all names of a file of which one was. */
+/* Only what was asked for stays in the list. `together`: and all names of a file of which one
+ * was. */
 static void choose(struct verb_list *list, const struct verb_options *options)
 {
 	size_t kept = 0;
@@ -103,7 +105,8 @@ static void choose(struct verb_list *list, const struct verb_options *options)
 	list->changes_count = kept;
 }
 
-/* Whether there is something under this name, changed or not: in the directory, or where a directory above it has been moved to. */
+/* Whether there is something under this name, changed or not: in the directory, or where a
+ * directory above it has been moved to. */
 static bool exists(const struct verb_list *list, const char *word)
 {
 	size_t length = trimmed(&word);
@@ -264,7 +267,8 @@ static void add_replaced(struct verb_list *list, const struct verb_entry *entry,
 			.seen = entry->path, .type = st->st_mode & S_IFMT, .late = late, .was = verb_seen(st) });
 }
 
-/* Whether a new file took the place of one like it, as where something is written to another name and moved there. */
+/* Whether a new file took the place of one like it, as where something is written to another
+ * name and moved there. */
 static bool is_made_again(struct store *store, const struct verb_list *list, const struct verb_node *node, const char *there)
 {
 	const struct store_node *row = &node->row;
@@ -350,7 +354,8 @@ static bool is_own(const struct verb_list *list, const struct verb_entry *entry,
 	return own;
 }
 
-/* Of each node with a path: whether it still has its own name below, whatever others it has, was moved, or differs. */
+/* Of each node with a path: whether it still has its own name below, whatever others it has, was
+ * moved, or differs. */
 static int know_nodes(struct store *store, struct verb_list *list)
 {
 	for (size_t i = 0; i < list->entries_count; i++) {

@@ -58,13 +58,15 @@ struct verb_list {
 	struct verb_map sources, paths;	/* changes by `from` (of several, the first), and by `path` unless they are D */
 };
 
-/* The way to what is in a directory, by paths that may be longer than the system takes. The parent that was found last is kept. */
+/* The way to what is in a directory, by paths that may be longer than the system takes. The
+ * parent that was found last is kept. */
 struct walk {
 	int root, at;
 	char *path;			/* of `at`; NULL: there is none */
 	size_t length;
 };
-/* The directory that the last part of a path is in, opened without following links, until the next call; -1 and errno. `name` becomes the last part. */
+/* The directory that the last part of a path is in, opened without following links, until the
+ * next call; -1 and errno. `name` becomes the last part. */
 int walk_parent(struct walk *walk, const char *path, const char **name);
 void walk_forget(struct walk *walk);	/* directories have been moved or removed */
 
@@ -75,7 +77,8 @@ int below_parent(const char *path, const char **name);	/* walk_parent of it */
 void below_forget(void);
 bool below_look(const char *path, struct stat *st);	/* whether there is something */
 int below_open(const char *path);			/* a regular file, to read */
-/* What shows through a file of the state, opened: -1 if nothing does. An error if it is gone: without it the file is not what it was. */
+/* What shows through a file of the state, opened: -1 if nothing does. An error if it is gone:
+ * without it the file is not what it was. */
 int below_of_row(const struct store_node *row, int *fd);
 int below_directory(const char *path);			/* to read */
 char **verb_names(const char *path);			/* what is in it, in order, with NULL at the end; NULL: nothing. The caller frees them */
@@ -93,7 +96,8 @@ bool verb_next_xattr(const struct store_node *row, struct verb_xattr *x);
 int verb_load(struct store *store, struct verb_list *list);
 bool verb_is_path(const char *path);	/* a state can come from elsewhere: what it calls a path has to be one */
 void verb_index(struct verb_list *list);	/* changes by `from` and `path` */
-/* Makes the list of the changes at and below the paths that were named, or of all. An exit status: 1 if nothing is at such a path. */
+/* Makes the list of the changes at and below the paths that were named, or of all. An exit
+ * status: 1 if nothing is at such a path. */
 int verb_list(struct store *store, const struct verb_options *options, struct verb_list *list);
 struct verb_node *verb_node(const struct verb_list *list, uint64_t ino);
 size_t verb_first_in(const struct verb_list *list, uint64_t dir);	/* the first entry of a directory; another's if it has none */
@@ -112,7 +116,8 @@ int verb_set_xattrs(int fd, const struct store_node *row);
 int verb_set_attributes(int at, const char *name, const struct store_node *row);
 void verb_print_names(const struct verb_list *list);
 
-/* Bytes of a file: those of chunk `chunk` to `bytes`, of which STORE_CHUNK; how many the file has there, or an error. `below`: below_open, or -1. */
+/* Bytes of a file: those of chunk `chunk` to `bytes`, of which STORE_CHUNK; how many the file
+ * has there, or an error. `below`: below_open, or -1. */
 ssize_t verb_chunk(struct store *store, const struct store_node *node, int below, uint64_t chunk, uint8_t *bytes);
 /* All of them, or of a link where it leads; NULL if that is more than LARGE, or an error. */
 #define LARGE (32 << 20)

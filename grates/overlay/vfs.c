@@ -1,8 +1,10 @@
 /*
- * SQLite's view of the system: a database and its log, both open already. A grate has no rights to open files of the user, and needs none.
+ * SQLite's view of the system: a database and its log, both open already. A grate has no rights to
+ * open files of the user, and needs none.
  *
- * Nothing is locked by SQLite: the state is locked as a whole while it is open (vfs_lock), and by a lock that SQLite elsewhere understands. The index of
- * the log lies in memory, since nobody shares it (exclusive locking mode); temporary files do too.
+ * Nothing is locked by SQLite: the state is locked as a whole while it is open (vfs_lock), and by a
+ * lock that SQLite elsewhere understands. The index of the log lies in memory, since nobody shares
+ * it (exclusive locking mode); temporary files do too.
  */
 #include "vfs.h"
 #include <errno.h>
@@ -264,7 +266,8 @@ int vfs_lock(int db)
 {
 	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = LOCK_START, .l_len = LOCK_BYTES };
 
-	/* The host keeps locks of the second kind even where it lets nobody open the file once more, which it asks for to keep those of the first. */
+	/* The host keeps locks of the second kind even where it lets nobody open the file once more,
+	 * which it asks for to keep those of the first. */
 	if (!fcntl(db, F_OFD_SETLK, &lock) && !flock(db, LOCK_EX | LOCK_NB))
 		return 0;
 	return errno == EAGAIN || errno == EACCES ? -EBUSY : -errno;

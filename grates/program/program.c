@@ -24,8 +24,8 @@ LIND_COMPOSES(1);
 LIND_DECLARE("alters", any);
 
 struct client {
-	/* It is inside for each program that it has begun to run, and for each that one of its threads is about to: what one of them takes back must
-	 * not be what another has succeeded with. */
+	/* It is inside for each program that it has begun to run, and for each that one of its threads
+	 * is about to: what one of them takes back must not be what another has succeeded with. */
 	atomic_uint reasons;
 	struct client *next;	/* among those without a cage */
 };

@@ -1,4 +1,5 @@
-/* Bytes read and written, but for messages: which calls carry them, and how much of each call counts. */
+/* Bytes read and written, but for messages: which calls carry them, and how much of each call
+ * counts. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>

@@ -303,7 +303,8 @@ static int64_t on_dup2(const struct lind_call *call)
 	if (reserved && (r = file_reserve(c, 1, "dup2")) < 0)
 		return r;
 	r = forward_and_lock(c, call);
-	/* Between the look and the lock the number may have changed: then one more, or one less, was reserved. */
+	/* Between the look and the lock the number may have changed: then one more, or one less, was
+	 * reserved. */
 	give_back(c, FILES, reserved - (r >= 0 && set(c, to)));
 	pthread_mutex_unlock(&c->lock);
 	return r;

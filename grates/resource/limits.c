@@ -286,7 +286,8 @@ static struct culprit culprit_of(struct client *c, enum scope scope)
 	return program;
 }
 
-/* One line for each limit of all, or for each client and limit of its own: a client that goes on is not to fill the log. */
+/* One line for each limit of all, or for each client and limit of its own: a client that goes on
+ * is not to fill the log. */
 static void tell(struct client *c, enum scope scope, enum what what, uint64_t wanted, const char *by, const char *then, int error)
 {
 	char used[40], max[40], more[40], wish[64] = "", rule[64], amounts[160];

@@ -18,13 +18,15 @@ bool paced(enum what what);
 /* Whether what is used is known: it has a limit, or a report is wanted. */
 bool counted(enum what what);
 enum action action_on(enum what what);
-/* Reserves `n`; false if the limit does not allow all of it. Then the limit was told, and `scope` is which. */
+/* Reserves `n`; false if the limit does not allow all of it. Then the limit was told, and
+ * `scope` is which. */
 bool reserve(struct client *c, enum what what, uint64_t n, enum scope *scope);
 void give_back(struct client *c, enum what what, uint64_t n);
 /* Up to `n`, at least 1, of one limit; 0 if nothing is left. */
 uint64_t grab(enum scope scope, struct client *c, enum what what, uint64_t n);
 void drop(enum scope scope, struct client *c, enum what what, uint64_t n);
-/* A limit was hit: says so, acts, and returns the negative errno for the call. `wanted` is what did not fit. */
+/* A limit was hit: says so, acts, and returns the negative errno for the call. `wanted` is what
+ * did not fit. */
 int64_t hit(struct client *c, enum scope scope, enum what what, uint64_t wanted, const char *by);
 const char *amount_text(enum what what, uint64_t n, char *text, size_t size);
 extern const char *const what_names[WHATS];

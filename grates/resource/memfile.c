@@ -181,8 +181,9 @@ static bool only_reads(const struct lind_call *call)
 	return !(flags & (O_ACCMODE | O_CREAT | O_TRUNC | (O_TMPFILE & ~O_DIRECTORY)));
 }
 
-/* A call whose result is a descriptor: if that is of a memory file, the client has it from now on. To ask which file each is takes a tenth of the time of a
- * program that reads many: so where none was made yet, what is opened for reading is not looked at. */
+/* A call whose result is a descriptor: if that is of a memory file, the client has it from now
+ * on. To ask which file each is takes a tenth of the time of a program that reads many: so where
+ * none was made yet, what is opened for reading is not looked at. */
 static int64_t opens(const struct lind_call *call)
 {
 	struct client *c = lind_client(call->target);
@@ -215,7 +216,8 @@ static int64_t on_open(const struct lind_call *call)
 	return limited(FILES) ? open_file(call, opens) : opens(call);
 }
 
-/* Room for it to become `end` bytes long, that is `*more` more; false if the limit has not so much. */
+/* Room for it to become `end` bytes long, that is `*more` more; false if the limit has not so
+ * much. */
 static bool reserve_growth(struct client *c, struct memory_file *f, uint64_t end, uint64_t *more)
 {
 	uint64_t pages = (end + PAGE - 1) & ~(PAGE - 1), got;
@@ -230,7 +232,8 @@ static bool reserve_growth(struct client *c, struct memory_file *f, uint64_t end
 	return true;
 }
 
-/* After a call that had `more` reserved: what is there counts. A position that was moved meanwhile may have led further: that is taken back. */
+/* After a call that had `more` reserved: what is there counts. A position that was moved
+ * meanwhile may have led further: that is taken back. */
 static void settle(struct memory_file *f, struct lind_arg own, uint64_t more)
 {
 	uint64_t allowed = f->size + f->reserved, pages;

@@ -153,7 +153,8 @@ static int64_t on_mremap(const struct lind_call *call)
 	return c ? change(c, call, new > old ? new - old : 0, "mremap") : lind_forward(call);
 }
 
-/* Makes a call for which the kernel may keep up to `more` bytes, and which may wait: the lock is not held meanwhile. */
+/* Makes a call for which the kernel may keep up to `more` bytes, and which may wait: the lock is
+ * not held meanwhile. */
 static int64_t keep(const struct lind_call *call, uint64_t more, const char *by)
 {
 	struct client *c = lind_client(call->target);
@@ -201,8 +202,8 @@ static int64_t on_msgsnd_kept(const struct lind_call *call)
 	return keep(call, KEPT + (call->args[2].value & 0xffff), "msgsnd");
 }
 
-/* The break can only be asked for by a call of its own; another thread may move it meanwhile, upwards to our advantage, and downwards
- * only by a call that waits for the lock. */
+/* The break can only be asked for by a call of its own; another thread may move it meanwhile,
+ * upwards to our advantage, and downwards only by a call that waits for the lock. */
 static int64_t on_brk(const struct lind_call *call)
 {
 	struct client *c = lind_client(call->target);

@@ -72,7 +72,8 @@ int64_t on_msgsnd(const struct lind_call *call)
 	return use_of_kind(call, true, OF_PIPE, call->args[2].value);
 }
 
-/* Waits for a message as this call does, and takes none: for no byte of it there is room. -E2BIG when there is one; 0: it was empty, and was taken. */
+/* Waits for a message as this call does, and takes none: for no byte of it there is room. -E2BIG
+ * when there is one; 0: it was empty, and was taken. */
 static int64_t await_message(const struct lind_call *call)
 {
 	struct lind_call probe = *call;
@@ -125,7 +126,8 @@ static int64_t time_left(struct lind_arg until)
 	return left < 0 ? 0 : left;
 }
 
-/* A message may be shorter than the room for it, which has to be enough for the longest: it is taken whole, and cut if less is left. */
+/* A message may be shorter than the room for it, which has to be enough for the longest: it is
+ * taken whole, and cut if less is left. */
 static int64_t receive_cut(const struct use *u, uint64_t admitted)
 {
 	struct lind_call own = *u->call;

@@ -106,7 +106,8 @@ static int64_t on_clone(const struct lind_call *call)
 	return cage(c, call, !(flags & CLONE_VM), flags & CLONE_VM, "clone");
 }
 
-/* Keeps the last part of a path for the name. Of threads that run programs at the same time the last one gives it. */
+/* Keeps the last part of a path for the name. Of threads that run programs at the same time the
+ * last one gives it. */
 static void about_to_run(struct client *c, struct lind_arg path)
 {
 	char name[sizeof c->next_name] = "";

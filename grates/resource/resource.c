@@ -1,6 +1,6 @@
 /*
- * Limits what clients use: processor time, time, memory, cages, threads, descriptors, bytes. The option parsing, and which calls are handled:
- * only those that some limit is about.
+ * Limits what clients use: processor time, time, memory, cages, threads, descriptors, bytes. The
+ * option parsing, and which calls are handled: only those that some limit is about.
  */
 #include <lind/toml.h>
 #include <lind/typed.h>
@@ -93,7 +93,8 @@ static const char *set_each_rate(const char *value)
 
 LIND_SETS(set_report, wants_report = true)
 
-/* A table of LIMIT = "AMOUNT" or a number. Keys with a dot are tables in TOML: read.file = "1M" is read = { file = "1M" }. */
+/* A table of LIMIT = "AMOUNT" or a number. Keys with a dot are tables in TOML: read.file = "1M"
+ * is read = { file = "1M" }. */
 static void table(struct lind_toml *at, const char *prefix, enum scope scope, const char *(*set)(enum scope, const char *, const char *))
 {
 	for (struct lind_toml *v = lind_toml_first(at); v; v = v->next) {

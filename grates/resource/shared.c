@@ -1,6 +1,7 @@
 /*
- * Files in /dev/shm, where the memory of each cage is limited: what is in them is in nobody's map, and stays when whoever made it has ended. So none is
- * made or opened for writing. Where a path leads is found by a walk of our own, and the call is made on what was found.
+ * Files in /dev/shm, where the memory of each cage is limited: what is in them is in nobody's map,
+ * and stays when whoever made it has ended. So none is made or opened for writing. Where a path
+ * leads is found by a walk of our own, and the call is made on what was found.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -92,7 +92,8 @@ void signal_tree(int signal)
 	watch_soon();
 }
 
-/* Whether it is a grate of the line, by what only such are told: they may have the number of a file, and there is none of this number. */
+/* Whether it is a grate of the line, by what only such are told: they may have the number of a
+ * file, and there is none of this number. */
 bool is_of_line(const struct client *c)
 {
 	return lind_call_plain(SYS_host_file, c->cage, UINT64_MAX, 0, 0, 0) == -EBADF;

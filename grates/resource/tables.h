@@ -82,7 +82,8 @@ void clients_unlock(void);
 void each_client(void (*act)(struct client *c, void *with), void *with);
 void signal_tree(int signal);
 bool is_of_line(const struct client *c);
-/* Kills all programs, and the grates of the line behind them if these have not ended by themselves some time after: they may have something to save. */
+/* Kills all programs, and the grates of the line behind them if these have not ended by
+ * themselves some time after: they may have something to save. */
 void end_programs(int64_t at);
 #define GRACE 5000000000ll
 int64_t now(void);
@@ -102,7 +103,8 @@ void watch_memory(void);
 /* The watcher waits until a time, or until it is to look soon. */
 void watch_wait(int64_t until);
 
-/* The handlers of the grate. A later one of a call stands for the earlier one, and does what that does. */
+/* The handlers of the grate. A later one of a call stands for the earlier one, and does what
+ * that does. */
 void handlers_add(const struct lind_handler *list, size_t n);
 const struct lind_handler *handlers_all(size_t *count);
 /* The handler of a call before the last one was added: lind_forward if there was none. */

@@ -75,7 +75,8 @@ void use_begin(struct use *u, struct client *c, const struct lind_call *call)
 	*u = (struct use){ .c = c, .call = call, .changes = __atomic_load_n(&c->changes, __ATOMIC_SEQ_CST) };
 }
 
-/* An epoll instance of ours can hold a descriptor of the client's; poll(2) takes numbers from whose memory they stand in. */
+/* An epoll instance of ours can hold a descriptor of the client's; poll(2) takes numbers from
+ * whose memory they stand in. */
 int64_t use_wait(const struct use *u, int64_t timeout)
 {
 	struct lind_arg none = { 0, u->call->target }, fd = u->call->args[0];

@@ -1,10 +1,11 @@
 /*
- * The bytes of one call. It reserves what it may carry at most, waits for its turn where there is a rate, and gives back what it
- * did not carry. A call that may wait for data reserves nothing meanwhile. Where less is left than a call asks for it becomes a short
- * one, as on a disk that gets full; messages and what is written to pipes at once are passed whole or not at all.
+ * The bytes of one call. It reserves what it may carry at most, waits for its turn where there is a
+ * rate, and gives back what it did not carry. A call that may wait for data reserves nothing
+ * meanwhile. Where less is left than a call asks for it becomes a short one, as on a disk that gets
+ * full; messages and what is written to pipes at once are passed whole or not at all.
  *
- * Which class a descriptor is of is asked for each call. A number that another thread gives to another file meanwhile could be counted
- * in the wrong class: then what was carried counts in all.
+ * Which class a descriptor is of is asked for each call. A number that another thread gives to
+ * another file meanwhile could be counted in the wrong class: then what was carried counts in all.
  */
 #ifndef RESOURCE_USE_H
 #define RESOURCE_USE_H
@@ -27,9 +28,11 @@ void use_begin(struct use *u, struct client *c, const struct lind_call *call);
 void use_add(struct use *u, bool writes, enum class class);
 /* Finds out what the descriptor is. */
 void use_add_fd(struct use *u, bool writes, struct lind_arg fd);
-/* Until there is something to read, at most so many milliseconds, or without end if that is -1. 1, 0 if the time is over, or a negative errno. */
+/* Until there is something to read, at most so many milliseconds, or without end if that is -1.
+ * 1, 0 if the time is over, or a negative errno. */
 int64_t use_wait(const struct use *u, int64_t timeout);
-/* How many of `n` bytes may pass now; at least 1. Or the answer to the call, whose flags are those of recv(2). */
+/* How many of `n` bytes may pass now; at least 1. Or the answer to the call, whose flags are
+ * those of recv(2). */
 int64_t use_admit(const struct use *u, uint64_t n, uint64_t flags);
 /* The call carried `used` of the bytes that were admitted. */
 void use_carried(const struct use *u, uint64_t admitted, uint64_t used);

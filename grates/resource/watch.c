@@ -1,8 +1,10 @@
 /*
- * The watcher: a thread of the grate that looks at what no call says: time, and the memory that programs begin with.
+ * The watcher: a thread of the grate that looks at what no call says: time, and the memory that
+ * programs begin with.
  *
- * It sleeps for as long as no limit can be reached: all processors together use so much time and no more. It is not there before it is
- * needed: to start a thread takes longer than most grates do. Limits of memory need it from the start: tables grow without a call.
+ * It sleeps for as long as no limit can be reached: all processors together use so much time and no
+ * more. It is not there before it is needed: to start a thread takes longer than most grates do.
+ * Limits of memory need it from the start: tables grow without a call.
  */
 #include <errno.h>
 #include <fcntl.h>

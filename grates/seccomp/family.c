@@ -1,6 +1,6 @@
 /*
- * Calls that do what another does. A rule that restricts a call restricts these too, unless it says `exact`: who forbids
- * open means that files are not opened, not that one number is not used.
+ * Calls that do what another does. A rule that restricts a call restricts these too, unless it says
+ * `exact`: who forbids open means that files are not opened, not that one number is not used.
  */
 #include "seccomp.h"
 

@@ -160,7 +160,8 @@ static struct rule *rule_of(enum action action, int error, int place)
 	return rule;
 }
 
-/* Linux compares 64 bits without sign; here an int has 32, as the kernel takes it, so that no upper bits make a difference. */
+/* Linux compares 64 bits without sign; here an int has 32, as the kernel takes it, so that no
+ * upper bits make a difference. */
 static struct condition read_condition(const cJSON *arg, const struct lind_syscall *row, int place)
 {
 	static const struct lind_param any = { .name = "", .kind = LIND_ULONG };
@@ -275,7 +276,8 @@ static bool is_reached(const char *version, int place)
 	return is[0] > wanted[0] || (is[0] == wanted[0] && is[1] >= wanted[1]);
 }
 
-/* Whether an entry counts, on this machine and for these capabilities. Both halves are looked at whole, for their mistakes. */
+/* Whether an entry counts, on this machine and for these capabilities. Both halves are looked at
+ * whole, for their mistakes. */
 static bool counts(const cJSON *entry, int place)
 {
 	static const char *const keys[] = { "caps", "arches", "minKernel", NULL };
@@ -353,7 +355,8 @@ static cJSON *load(const char *path)
 
 const struct rule *read_json(const char *path, bool verbose)
 {
-	/* Those about other kernels' numbers, about notification and about how Linux installs a filter say nothing here. */
+	/* Those about other kernels' numbers, about notification and about how Linux installs a filter
+	 * say nothing here. */
 	static const char *const keys[] = { "defaultAction", "defaultErrnoRet", "defaultErrno", "architectures", "archMap", "syscalls", "comment",
 		"flags", "listenerPath", "listenerMetadata", NULL };
 	const cJSON *root, *entry, *action;

@@ -1,6 +1,7 @@
 /*
- * --learn: which calls were made, with which values of those arguments that are one of few, about which paths and addresses. Paths are
- * found as they are under a policy, by the same walk, so that the policy sees what was learned.
+ * --learn: which calls were made, with which values of those arguments that are one of few, about
+ * which paths and addresses. Paths are found as they are under a policy, by the same walk, so that
+ * the policy sees what was learned.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -22,7 +23,8 @@ static int output_fd;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct learned *learned[NUMBERS];
 
-/* Opened before the program runs, which may do with names as it likes: remove this one, or let it lead somewhere else. */
+/* Opened before the program runs, which may do with names as it likes: remove this one, or let
+ * it lead somewhere else. */
 const char *set_learn(const char *path)
 {
 	if (output)
@@ -146,7 +148,8 @@ int64_t on_learned_call(const struct lind_call *c)
 	return lind_pass(c);
 }
 
-/* A call with a path or an address that may be noted; where nothing is found there is nothing to note but that it was made. */
+/* A call with a path or an address that may be noted; where nothing is found there is nothing to
+ * note but that it was made. */
 int64_t on_learned_looking(const struct lind_call *c)
 {
 	pthread_mutex_lock(&lock);
@@ -233,8 +236,8 @@ void learn_address(const struct lind_call *c, uint32_t as, const struct sockaddr
 
 void write_learned(void)
 {
-	/* Whether threads meet on a lock, or a child ends before it is waited for, is chance: what is done then is needed by a run that did
-	 * not do it, too. */
+	/* Whether threads meet on a lock, or a child ends before it is waited for, is chance: what is
+	 * done then is needed by a run that did not do it, too. */
 	static const uint32_t chance[] = { SYS_futex, SYS_sched_yield, SYS_rt_sigsuspend };
 
 	if (learn_lists) {

@@ -1,4 +1,5 @@
-/* --learn, between noting what is done (learn.c), saying it in patterns (vary.c) and writing it (learned.c). */
+/* --learn, between noting what is done (learn.c), saying it in patterns (vary.c) and writing it
+ * (learned.c). */
 #ifndef LEARN_H
 #define LEARN_H
 
@@ -31,7 +32,8 @@ struct learned {
 	struct group groups[FEW_GROUPS];
 };
 
-/* Whether an argument is one of few: a selector, flags, a mode, and not a size, a number or an address. */
+/* Whether an argument is one of few: a selector, flags, a mode, and not a size, a number or an
+ * address. */
 bool is_choice(const struct lind_syscall *row, int at);
 void add_value(struct set *s, uint32_t value);
 

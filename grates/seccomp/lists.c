@@ -1,6 +1,6 @@
 /*
- * A policy as three lists, by options: calls, paths, and programs. It is for who makes a line of grates; who wants to say more writes a
- * file.
+ * A policy as three lists, by options: calls, paths, and programs. It is for who makes a line of
+ * grates; who wants to say more writes a file.
  */
 #include <errno.h>
 #include <stdlib.h>

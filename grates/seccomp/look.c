@@ -26,7 +26,8 @@ struct subject {
 	size_t length;
 };
 
-/* Where an address that is a path leads depends on links and on the current directory: such are known only when they are plain. */
+/* Where an address that is a path leads depends on links and on the current directory: such are
+ * known only when they are plain. */
 static bool known(const struct subject *s)
 {
 	const struct sockaddr_un *un = (const void *)s->address;
@@ -39,7 +40,8 @@ static bool known(const struct subject *s)
 	return un->sun_path[0] == '/' && !memmem(un->sun_path, n, "/..", 3);
 }
 
-/* A rule that allows has to match; one that forbids holds also for what leads nobody knows where. */
+/* A rule that allows has to match; one that forbids holds also for what leads nobody knows
+ * where. */
 static bool matches(const struct step *step, const struct subject *s)
 {
 	const struct patterns *p = step->patterns;
@@ -128,7 +130,8 @@ static int settle_path(const struct lind_call *c, unsigned effect, const struct 
 	return (int)settle(&s);
 }
 
-/* Rights to what is open already, as grates behind this one ask about each directory on a client's way: nothing is looked up, and nothing read. */
+/* Rights to what is open already, as grates behind this one ask about each directory on a
+ * client's way: nothing is looked up, and nothing read. */
 static bool asks_about_open(const struct lind_call *c)
 {
 	char first;

@@ -8,8 +8,8 @@
 #include "seccomp.h"
 
 /*
- * `?` is one character and `*` any of them, neither over a slash; `**` goes over slashes too. Remembers the last star of each kind
- * only, so that no pattern takes long.
+ * `?` is one character and `*` any of them, neither over a slash; `**` goes over slashes too.
+ * Remembers the last star of each kind only, so that no pattern takes long.
  */
 bool glob(const char *pattern, const char *text)
 {

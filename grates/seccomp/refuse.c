@@ -139,8 +139,9 @@ static bool condemned_before(uint64_t cage)
 }
 
 /*
- * SIGSYS to the client, which can neither have a handler for it nor have it blocked in this thread. If another of its threads undoes
- * that in time, the next call that is not allowed meets SIGKILL; this one is not made either way.
+ * SIGSYS to the client, which can neither have a handler for it nor have it blocked in this thread.
+ * If another of its threads undoes that in time, the next call that is not allowed meets SIGKILL;
+ * this one is not made either way.
  */
 static void end_client(const struct lind_call *c)
 {

@@ -1,4 +1,5 @@
-/* The seccomp grate: options, which calls it wants to see, and the calls that numbers decide about. */
+/* The seccomp grate: options, which calls it wants to see, and the calls that numbers decide
+ * about. */
 #include <errno.h>
 #include <lind/compose.h>
 #include <lind/typed.h>
@@ -56,7 +57,8 @@ LIND_FILTER(on_call)
 	return s->action == ALLOW ? LIND_PASS : LIND_ASK;
 }
 
-/* Starting a program is making a process and running the program: both have to be allowed. The path is looked at by execve's rules. */
+/* Starting a program is making a process and running the program: both have to be allowed. The
+ * path is looked at by execve's rules. */
 static int64_t on_spawn(const struct lind_call *c)
 {
 	struct lind_call clone = { .nr = SYS_clone, .caller = c->caller, .target = c->target, .args = { { SPAWN_FLAGS, c->target } } };

@@ -22,7 +22,8 @@ struct rule {
 
 enum op { MASKED, WITHIN, ONE_OF };
 
-/* A test of one argument. MASKED: (v & a) == b. WITHIN: a <= v <= a + b. ONE_OF: among `b` sorted values from `a` on. */
+/* A test of one argument. MASKED: (v & a) == b. WITHIN: a <= v <= a + b. ONE_OF: among `b`
+ * sorted values from `a` on. */
 struct condition {
 	uint8_t arg;
 	uint8_t op;
@@ -113,8 +114,8 @@ static inline bool all_hold(const struct step *s, const struct lind_call *call)
 	return true;
 }
 
-/* The step that would have allowed the call, were it about another path, or were its argument `*other` another. NULL if there is none.
- * `path` is where it leads, if that is known. */
+/* The step that would have allowed the call, were it about another path, or were its argument
+ * `*other` another. NULL if there is none. `path` is where it leads, if that is known. */
 const struct step *nearest(const struct lind_call *c, const char *path, const struct lind_param **other);
 
 /* The step for a call by its rules, but for conditions that look into memory. */
@@ -145,7 +146,8 @@ void set_within(struct condition *c, uint64_t low, uint64_t high);
 bool has_path(const struct lind_syscall *row);
 bool has_address(const struct lind_syscall *row);
 
-/* family.c: calls that do what another does, perhaps that one among them. Ends with 0, which is read's number, and that is never one of them. */
+/* family.c: calls that do what another does, perhaps that one among them. Ends with 0, which is
+ * read's number, and that is never one of them. */
 const uint32_t *also_reached_by(uint32_t nr);
 
 /* match.c */
@@ -173,7 +175,8 @@ const char *add_program_list(const char *value);
 bool has_lists(void);
 const struct rule *read_lists(void);
 
-/* refuse.c: carries out what a step says, and says so. `path` is where a path of the call leads, if that is known. */
+/* refuse.c: carries out what a step says, and says so. `path` is where a path of the call leads,
+ * if that is known. */
 int64_t refuse(const struct lind_call *c, const struct step *s, const char *path);
 void explain(const struct lind_call *c, const struct step *s, const char *path);
 const char *errno_text(int error);

@@ -9,7 +9,8 @@
 
 #define MAX_TESTS 12
 
-/* One test as it is written: by the name of an argument, which other calls of the family may have elsewhere. */
+/* One test as it is written: by the name of an argument, which other calls of the family may
+ * have elsewhere. */
 struct test {
 	char name[32];			/* of the argument, or its place */
 	struct lind_toml *value;
@@ -167,8 +168,9 @@ static int place_of(const struct lind_syscall *row, const char *name)
 }
 
 /*
- * The tests for one call. For another call of the family (`named` is false) an argument is the one of the same name; if it has
- * none the test is left out, so that the rule applies in more cases and not in fewer.
+ * The tests for one call. For another call of the family (`named` is false) an argument is the one
+ * of the same name; if it has none the test is left out, so that the rule applies in more cases and
+ * not in fewer.
  */
 static size_t read_tests(struct condition *to, const struct test *tests, size_t count, const struct lind_syscall *row, bool named)
 {

@@ -118,7 +118,8 @@ static size_t kept_of(const char *word, size_t length)
 	return KEPT;
 }
 
-/* The last word of some length is what mkstemp and its like make up; numbers may be those of processes. */
+/* The last word of some length is what mkstemp and its like make up; numbers may be those of
+ * processes. */
 static void put_made_up(struct growing *to, const char *name, size_t length)
 {
 	size_t from = length, until = length, run;

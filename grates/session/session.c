@@ -1,8 +1,11 @@
 /*
- * The first program of a session: starts what lind-boot orders on its standard input, and tells there what becomes of it.
+ * The first program of a session: starts what lind-boot orders on its standard input, and tells
+ * there what becomes of it.
  *
- * Several threads take orders in turn, since one that starts a program waits until that is loaded, and loading may mean
- * compiling. There is always one that waits for an order, up to a number. The main thread waits for children. Files come as numbers: lind-boot has put them into our table already.
+ * Several threads take orders in turn, since one that starts a program waits until that is loaded,
+ * and loading may mean compiling. There is always one that waits for an order, up to a number. The
+ * main thread waits for children. Files come as numbers: lind-boot has put them into our table
+ * already.
  */
 #include <errno.h>
 #include "../sdk/c/core/program.h"
@@ -20,7 +23,8 @@
 
 enum { STARTERS = 4, AT_FIRST = 2, STACK = 64 << 10, CONTROL = 100 };
 
-/* As in lind-boot/src/session/orders.rs. The directory, the arguments and the environment follow, each ended by a NUL. */
+/* As in lind-boot/src/session/orders.rs. The directory, the arguments and the environment
+ * follow, each ended by a NUL. */
 struct order {
 	uint32_t bytes, id, argc, envc;
 	int32_t files[3];
@@ -45,7 +49,8 @@ static pthread_mutex_t reading = PTHREAD_MUTEX_INITIALIZER;
 static int starters, busy;
 static void add_starter(void);
 
-/* lind-boot finds programs by name for grates on its line, and this makes us one. No call is ever handled here. */
+/* lind-boot finds programs by name for grates on its line, and this makes us one. No call is
+ * ever handled here. */
 __attribute__((export_name("__lind_handle")))
 int64_t lind_handle(uint32_t entry, const struct lind_call *call);
 
@@ -113,7 +118,8 @@ static struct command *next_command(void)
 	return command;
 }
 
-/* By the names that a program on lind-boot's command line may have. Returns with errno if there is none, or it cannot be run. */
+/* By the names that a program on lind-boot's command line may have. Returns with errno if there
+ * is none, or it cannot be run. */
 static void run_program(struct command *command)
 {
 	char name[PATH_MAX];
@@ -127,7 +133,8 @@ static void run_program(struct command *command)
 	errno = (int)-r;
 }
 
-/* The child, on our memory until it runs its program. A terminal that is somebody else's already is just a file. */
+/* The child, on our memory until it runs its program. A terminal that is somebody else's already
+ * is just a file. */
 static int begin(void *argument)
 {
 	struct command *command = argument;

@@ -1,4 +1,5 @@
-/* Calls whose arguments mean more than the table says: fcntl, prctl, select, and those that read into several buffers. */
+/* Calls whose arguments mean more than the table says: fcntl, prctl, select, and those that read
+ * into several buffers. */
 #include <string.h>
 #include <sys/prctl.h>
 #include "strace.h"

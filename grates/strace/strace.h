@@ -33,7 +33,8 @@ extern const struct lind_names *const poll_events, *const epoll_events, *const a
 	*const message_flags, *const statx_mask;
 const struct lind_names *argument_names(uint32_t nr, int argument);	/* NULL for most */
 
-/* structs.c. `address` is where it is in the client; `bytes` says how many there are, where that is known. */
+/* structs.c. `address` is where it is in the client; `bytes` says how many there are, where that
+ * is known. */
 void print_struct(struct text *t, struct lind_arg address, enum lind_layout layout, uint64_t bytes);
 bool fetch(struct text *t, struct lind_arg address, void *to, size_t size);	/* reads a struct or prints its address */
 #define ADDRESSES (-2)		/* of bytes: what is there was not read by the call, so only where it would go */

@@ -1,6 +1,6 @@
 /*
- * Two stacks of grates see every call. The first carries it out; the second then sees it too, and what it sends on comes back
- * here and gets the first one's result. So nothing happens twice.
+ * Two stacks of grates see every call. The first carries it out; the second then sees it too, and
+ * what it sends on comes back here and gets the first one's result. So nothing happens twice.
  */
 #include <errno.h>
 #include <lind/compose.h>
@@ -65,7 +65,8 @@ static bool same_values(const struct lind_call *a, const struct lind_call *b)
 	return true;
 }
 
-/* The result of the first stack for what the second sends on now. A call on another cage than the thread's is known by its values. */
+/* The result of the first stack for what the second sends on now. A call on another cage than
+ * the thread's is known by its values. */
 static bool find(const struct lind_call *c, int64_t *result)
 {
 	unsigned at = (unsigned)(c->target % BUCKETS);

@@ -9,7 +9,8 @@
 
 static mode_t forced;
 
-/* The call with the bits taken out of the argument that is a mode. Nothing else is looked at, so nothing is copied. */
+/* The call with the bits taken out of the argument that is a mode. Nothing else is looked at, so
+ * nothing is copied. */
 static int64_t without_bits(const struct lind_call *c, int at)
 {
 	struct lind_call changed = *c;

@@ -1,6 +1,7 @@
 /*
- * Writing the log. Records gather in one buffer while another is hashed, signed and written: who fills a buffer writes it,
- * the others go on. The order of records is the order in which the calls returned to the grate.
+ * Writing the log. Records gather in one buffer while another is hashed, signed and written: who
+ * fills a buffer writes it, the others go on. The order of records is the order in which the calls
+ * returned to the grate.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -106,7 +107,8 @@ static void write_block(struct buffer *b)
 	b->block.size = b->block.count = 0;
 }
 
-/* Puts the other buffer in place of the current one, and gives that away. `adding` is held; `writing` is, too, afterwards. */
+/* Puts the other buffer in place of the current one, and gives that away. `adding` is held;
+ * `writing` is, too, afterwards. */
 static struct buffer *take(bool last)
 {
 	struct buffer *full = current;

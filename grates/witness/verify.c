@@ -1,4 +1,5 @@
-/* Checks a log against its hashes, its signatures and its head. Runs in a cage as in a native program. */
+/* Checks a log against its hashes, its signatures and its head. Runs in a cage as in a native
+ * program. */
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -166,7 +167,8 @@ static bool is_whole(const struct state *s)
 		h->at[!newest].statement.blocks + 1 == s->blocks && !memcmp(h->at[!newest].statement.hash, s->before, HASH);
 }
 
-/* The log must be as long as its head says; the head may be one block behind, when the grate was killed between the two. */
+/* The log must be as long as its head says; the head may be one block behind, when the grate was
+ * killed between the two. */
 static int check_head(const struct state *s)
 {
 	const struct found *h = &s->head;

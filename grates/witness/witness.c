@@ -73,8 +73,9 @@ static int64_t copy(struct copied *to, const struct lind_syscall *row)
 }
 
 /*
- * Whether a cage is a grate of the line, by what only such are told: they may have the number of a file, and there is none of this number.
- * A program never becomes one, so that is kept; of grates the bracket becomes the program.
+ * Whether a cage is a grate of the line, by what only such are told: they may have the number of a
+ * file, and there is none of this number. A program never becomes one, so that is kept; of grates
+ * the bracket becomes the program.
  */
 static bool is_grate(uint64_t cage)
 {

@@ -48,7 +48,8 @@ struct seal {
 	uint8_t hash[HASH], signature[SIGNATURE];
 };
 
-/* LOG.head has two of these, written in turn, so that one is whole whenever the other is being written. */
+/* LOG.head has two of these, written in turn, so that one is whole whenever the other is being
+ * written. */
 struct head {
 	struct statement statement;
 	uint8_t signature[SIGNATURE];
@@ -87,8 +88,8 @@ void log_flush(bool last);
 void log_watch(void);			/* writes what there is four times a second */
 
 /*
- * verify.c: 0 whole, 1 wrong, 2 whole as far as it goes but without its end, 3 not readable. Prints what it finds.
- * A `copy` of the head was made earlier: the log may have become longer.
+ * verify.c: 0 whole, 1 wrong, 2 whole as far as it goes but without its end, 3 not readable. Prints
+ * what it finds. A `copy` of the head was made earlier: the log may have become longer.
  */
 /* `head` is the log for the file beside it. */
 int verify(const char *log, const char *head, bool copy, const char *key, bool show);

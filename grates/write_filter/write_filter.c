@@ -15,12 +15,14 @@ static size_t protected_count;
 /* Names that may be only below certain directories. */
 static char **confined, **inside;
 static size_t confined_count, inside_count;
-/* Directories below which no name may begin with a dot, but for those that match one of these patterns. */
+/* Directories below which no name may begin with a dot, but for those that match one of these
+ * patterns. */
 static char **hidden, **harmless;
 static size_t hidden_count, harmless_count;
 static struct lind_guard guard;
 
-/* Below a pattern that ends with two stars, or what the shell would match; a star matches no slash. */
+/* Below a pattern that ends with two stars, or what the shell would match; a star matches no
+ * slash. */
 static bool matches(const char *path, const char *pattern)
 {
 	size_t length = strlen(pattern);
@@ -56,14 +58,16 @@ static size_t first(const char *path, const char **name, const char **rest)
 }
 
 /*
- * One character of a name as a file system may see it that takes large and small letters for the same, and leaves out characters that nobody sees: Linux's
- * folded directories, and those of macOS and Windows. `*at` moves on; 0 at the end.
+ * One character of a name as a file system may see it that takes large and small letters for the
+ * same, and leaves out characters that nobody sees: Linux's folded directories, and those of macOS
+ * and Windows. `*at` moves on; 0 at the end.
  */
 static int folded(const char **at, const char *end)
 {
 	static const struct { const char *bytes; int letter; } known[] = {
 		{ "\xc5\xbf", 's' }, { "\xe2\x84\xaa", 'k' },	/* long s, Kelvin sign */
-		/* What has no width: soft hyphen, joiner, marks of direction, selectors of variants, the mark of byte order. */
+		/* What has no width: soft hyphen, joiner, marks of direction, selectors of variants, the mark
+		 * of byte order. */
 		{ "\xc2\xad", 0 }, { "\xcd\x8f", 0 }, { "\xd8\x9c", 0 }, { "\xe1\x85\x9f", 0 }, { "\xe1\x85\xa0", 0 }, { "\xe1\x9e\xb4", 0 },
 		{ "\xe1\x9e\xb5", 0 }, { "\xe1\xa0\x8b", 0 }, { "\xe1\xa0\x8c", 0 }, { "\xe1\xa0\x8d", 0 }, { "\xe1\xa0\x8e", 0 }, { "\xe1\xa0\x8f", 0 },
 		{ "\xe3\x85\xa4", 0 }, { "\xef\xbb\xbf", 0 }, { "\xef\xbe\xa0", 0 },
@@ -131,8 +135,10 @@ static bool is_one_of(const char *pattern, size_t pattern_length, const char *na
 }
 
 /*
- * How a path lies to a protected one, in which `*` and `?` in a name are as in a shell, and two stars stand for any number of names. A directory that only the two
- * stars stand for is not above it: any could be. Large and small letters are the same, as they are to some file systems of the host.
+ * How a path lies to a protected one, in which `*` and `?` in a name are as in a shell, and two
+ * stars stand for any number of names. A directory that only the two stars stand for is not above
+ * it: any could be. Large and small letters are the same, as they are to some file systems of the
+ * host.
  */
 static enum relation relation(const char *path, const char *protected)
 {
@@ -178,7 +184,8 @@ static bool is_harmless(const char *name, size_t length)
 	return false;
 }
 
-/* The name in a path that begins with a dot, below the innermost directory where that is not allowed, and is not known to be harmless. Its length, 0: none. */
+/* The name in a path that begins with a dot, below the innermost directory where that is not
+ * allowed, and is not known to be harmless. Its length, 0: none. */
 static size_t hidden_in(const char *path, const char **name)
 {
 	const char *inside_of = NULL, *rest;
@@ -201,8 +208,8 @@ static size_t hidden_in(const char *path, const char **name)
 }
 
 /*
- * Whether a change would be one of what is protected: in it, or of a directory above it, which can neither be put in another's place nor
- * be taken away with all that is in it.
+ * Whether a change would be one of what is protected: in it, or of a directory above it, which can
+ * neither be put in another's place nor be taken away with all that is in it.
  */
 static bool is_protected(const char *path, unsigned effect)
 {

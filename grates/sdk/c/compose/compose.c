@@ -94,7 +94,8 @@ static int64_t put(uint64_t cage, uint32_t nr, lind_handle_fn *handle)
 	return lind_import_syscall(SYS_register_handler, cage, nr, lind_self(), (uintptr_t)handle, 0, BY_COMPOSER);
 }
 
-/* Whether a grate inside sends on what a client behind the bracket does: that is none of the stack's own affairs. */
+/* Whether a grate inside sends on what a client behind the bracket does: that is none of the
+ * stack's own affairs. */
 static bool of_client(const struct lind_call *c)
 {
 	return stacks[current].view && c->caller != c->target;
@@ -400,7 +401,8 @@ int lind_compose_run(const struct lind_composer *how, int argc, char **argv)
 	lifecycle = how->lifecycle;
 	lifecycle.exit = on_exit;
 	lind_grate_lifecycle(&lifecycle);
-	/* It keeps its host thread: when a grate inside ends it has something to say, while the program goes on. */
+	/* It keeps its host thread: when a grate inside ends it has something to say, while the program
+	 * goes on. */
 	if ((status = lind_start_and_wait(!strcmp(argv[2], "%}") ? BRACKET : argv[2], argv + 2, marks, MARKS, 0)) < 0)
 		return -status;
 	/* Where a grate inside has ended before its program, calls that do not enter go on as before. */

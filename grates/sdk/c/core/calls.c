@@ -39,7 +39,8 @@ int64_t lind_call_plain(uint32_t nr, uint64_t target, uint64_t v0, uint64_t v1, 
 		0, target, 0, target);
 }
 
-/* The call that this thread is serving. A thread serves one at a time: another handler entered meanwhile has another thread. */
+/* The call that this thread is serving. A thread serves one at a time: another handler entered
+ * meanwhile has another thread. */
 __thread const struct lind_call *lind_serving_;
 
 int64_t lind_forward(const struct lind_call *c)

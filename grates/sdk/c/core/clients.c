@@ -1,9 +1,9 @@
 /*
  * Which cages are clients, and the state that the grate keeps for each.
  *
- * A table indexed by cage id: ids ascend and are not reused, so its leaves fill one after the other.
- * A spawned child may make its first call before spawn has returned to us. While any birth is
- * pending, whoever meets an unknown cage waits until it is known.
+ * A table indexed by cage id: ids ascend and are not reused, so its leaves fill one after the
+ * other. A spawned child may make its first call before spawn has returned to us. While any birth
+ * is pending, whoever meets an unknown cage waits until it is known.
  */
 #include <errno.h>
 #include <lind/grate.h>
@@ -125,7 +125,8 @@ static int64_t birth(lind_handle_fn *own, const struct lind_call *c, int spawned
 {
 	int64_t child;
 
-	/* A client first seen here, as one is behind a clamp. The grate's own handler may ask for it, and would wait for this very birth. */
+	/* A client first seen here, as one is behind a clamp. The grate's own handler may ask for it,
+	 * and would wait for this very birth. */
 	lind_client(c->target);
 	if (lind_inner_)
 		lind_inner_->freeze(c->target);

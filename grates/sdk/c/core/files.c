@@ -1,4 +1,5 @@
-/* Files that options name: those of the user, which lind-boot has opened, and on request those of the root. */
+/* Files that options name: those of the user, which lind-boot has opened, and on request those
+ * of the root. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -36,7 +37,8 @@ const char *lind_path_inside(const char *value)
 
 	if (!strncmp(value, INSIDE, sizeof INSIDE - 1))
 		return value + sizeof INSIDE - 1;
-	/* A grate that a program has started for itself, and not the user: its files are that program's. */
+	/* A grate that a program has started for itself, and not the user: its files are that
+	 * program's. */
 	return lind_import_syscall(SYS_host_file, UINT64_MAX, 0, 0, 0, 0, 0) == -EPERM && !handed(value, &number) ? value : NULL;
 }
 

@@ -3,7 +3,8 @@
 #include <stdlib.h>
 #include "sdk.h"
 
-/* The linker's names for the ends of the section that the lists are in; there are none without a list. */
+/* The linker's names for the ends of the section that the lists are in; there are none without a
+ * list. */
 extern const struct lind_handler __start_lind_handlers[] __attribute__((weak));
 extern const struct lind_handler __stop_lind_handlers[] __attribute__((weak));
 

@@ -8,7 +8,8 @@
 #include <unistd.h>
 #include "sdk.h"
 
-/* Options that come from a file (lind-boot --stack) have this before them, with where they stand; so has, last, what has no option. */
+/* Options that come from a file (lind-boot --stack) have this before them, with where they
+ * stand; so has, last, what has no option. */
 #define PLACE "--lind-at="
 
 __asm__(".section .custom_section.lind.grate,\"\",@\n.asciz \"takes places\"\n.text\n");

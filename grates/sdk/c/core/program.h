@@ -23,7 +23,8 @@ static inline size_t program_add(char *to, size_t at, const char *text)
 	return at;
 }
 
-/* The place of the `-` or `_` of imfs_grate, which begins at `base` and ends at `end`; `end` for other names. */
+/* The place of the `-` or `_` of imfs_grate, which begins at `base` and ends at `end`; `end` for
+ * other names. */
 static inline size_t program_mark(const char *name, size_t base, size_t end)
 {
 	static const char grate[] = "grate";
@@ -39,7 +40,8 @@ static inline size_t program_mark(const char *name, size_t base, size_t end)
 	return stem - length - 1;
 }
 
-/* Whether a name without a slash is one that grates have. Those are lind-boot's, and not looked for in the root. */
+/* Whether a name without a slash is one that grates have. Those are lind-boot's, and not looked
+ * for in the root. */
 static inline bool program_is_grate(const char *name)
 {
 	size_t end = 0;
@@ -91,7 +93,8 @@ static inline bool program_name(const char *typed, unsigned n, char to[static PA
 	return true;
 }
 
-/* Whether the next name is worth a try. The kernel says ENOTDIR of a grate of lind-boot's to who is not of its line, ENOENT where there is none. */
+/* Whether the next name is worth a try. The kernel says ENOTDIR of a grate of lind-boot's to who
+ * is not of its line, ENOENT where there is none. */
 static inline bool program_missing(const char *typed, int64_t r)
 {
 	return r == -ENOTDIR || (r == -ENOENT && !program_is_grate(typed));

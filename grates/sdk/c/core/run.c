@@ -27,8 +27,8 @@ static void nothing(int signal)
 	(void)signal;
 }
 
-/* Whether a signal has a handler that does something. A thread that has lent its host thread to the client runs none until the client has
- * ended, so then it keeps it. */
+/* Whether a signal has a handler that does something. A thread that has lent its host thread to
+ * the client runs none until the client has ended, so then it keeps it. */
 static int has_handlers(void)
 {
 	struct sigaction action;

@@ -25,8 +25,9 @@ static inline int lind_is_script_(const char *head)
 }
 
 /*
- * `head` is how a script begins, at most SCRIPT_HEAD bytes and a NUL, and is changed. Makes `argv` its interpreter, the interpreter's option, `script` and
- * argv[1] and so on, all of them in `words`; `*interpreter` is in `head`. 0, -ENOEXEC for a line that names none, or what went wrong.
+ * `head` is how a script begins, at most SCRIPT_HEAD bytes and a NUL, and is changed. Makes `argv`
+ * its interpreter, the interpreter's option, `script` and argv[1] and so on, all of them in
+ * `words`; `*interpreter` is in `head`. 0, -ENOEXEC for a line that names none, or what went wrong.
  */
 int lind_script_(char *head, const char *script, struct lind_script_words *words, struct lind_arg *argv, char **interpreter);
 void lind_script_done_(struct lind_script_words *words);

@@ -48,7 +48,8 @@ void lind_watch_clients(struct lind_spawn_handler *table, size_t *count);
 void lind_birth_begins(void);
 void lind_birth_ends(const uint64_t *parent, int64_t child, int spawned);
 
-/* Starts the next program with these handlers and waits for it: its status, or -126 or -127 if it does not start. `flags` are those of spawn. */
+/* Starts the next program with these handlers and waits for it: its status, or -126 or -127 if
+ * it does not start. `flags` are those of spawn. */
 int lind_start_and_wait(const char *path, char **argv, const struct lind_spawn_handler *table, size_t count, uint32_t flags);
 
 void lind_ended(int status);

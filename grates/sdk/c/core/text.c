@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Unicode's control and format characters, and its separators of lines and paragraphs (Cc, Cf, Zl, Zp). */
+/* Unicode's control and format characters, and its separators of lines and paragraphs (Cc, Cf,
+ * Zl, Zp). */
 static const struct { uint32_t from, to; } unseen[] = {
 	{ 0, 0x1f }, { 0x7f, 0x9f }, { 0xad, 0xad }, { 0x600, 0x605 }, { 0x61c, 0x61c }, { 0x6dd, 0x6dd }, { 0x70f, 0x70f },
 	{ 0x890, 0x891 }, { 0x8e2, 0x8e2 }, { 0x180e, 0x180e }, { 0x200b, 0x200f }, { 0x2028, 0x202e }, { 0x2060, 0x2064 },
@@ -48,7 +49,8 @@ bool lind_text_seen(uint32_t c)
 	return true;
 }
 
-/* One character, or one byte that begins none, into a text with a NUL. Returns how many bytes of `at` it was. */
+/* One character, or one byte that begins none, into a text with a NUL. Returns how many bytes of
+ * `at` it was. */
 static size_t show_one(const uint8_t *at, size_t left, char text[LONGEST + 1])
 {
 	uint32_t c;

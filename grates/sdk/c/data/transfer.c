@@ -182,7 +182,8 @@ static int64_t poll_out(const struct lind_call *c, int32_t fd, int32_t timeout)
 		(struct lind_arg){ (uint64_t)(int64_t)timeout, c->target }, none, none, none);
 }
 
-/* As the client's own wait: its signals end it. Numbers in a set are those of the cage that the set is in, so it is a number of ours. */
+/* As the client's own wait: its signals end it. Numbers in a set are those of the cage that the
+ * set is in, so it is a number of ours. */
 int64_t lind_message_wait(const struct lind_call *c)
 {
 	static const struct { int64_t sec, nsec; } moment = { 0, 1000000 };
@@ -194,7 +195,8 @@ int64_t lind_message_wait(const struct lind_call *c)
 	if (!(r = poll_out(c, (int32_t)fd, 0)))
 		r = poll_out(c, (int32_t)fd, -1);
 	else if (r > 0)
-		/* A socket without a peer always takes; the one that the message is for does not, and nobody says when it does. */
+		/* A socket without a peer always takes; the one that the message is for does not, and nobody
+		 * says when it does. */
 		r = lind_call(SYS_nanosleep, c->target, lind_mine(&moment), none, none, none, none, none);
 	lind_call_plain(SYS_close, lind_self(), (uint64_t)fd, 0, 0, 0);
 	return r;

@@ -1,4 +1,5 @@
-/* Follows descriptors with a state through the calls that copy, move and close them. See lind/fds.h and fdtable.h. */
+/* Follows descriptors with a state through the calls that copy, move and close them. See
+ * lind/fds.h and fdtable.h. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/close_range.h>
@@ -167,8 +168,8 @@ struct lind_fd_state *lind_fd_get(uint64_t cage, int fd)
 	return t && fd >= 0 ? fd_look(cage, t, (uint32_t)fd).state : NULL;
 }
 
-/* A state that was there before and after was there meanwhile: what has one comes with a new generation before the kernel
- * has it, or while others wait. */
+/* A state that was there before and after was there meanwhile: what has one comes with a new
+ * generation before the kernel has it, or while others wait. */
 int lind_fd_pin(uint64_t cage, int fd, struct lind_fd_state **state)
 {
 	struct fd_table *t = fd_table_of(cage);
@@ -201,7 +202,8 @@ void lind_fd_unpin(int pinned, struct lind_fd_state *state)
 }
 
 
-/* The old number may get another file while the kernel duplicates it. Then the duplicate is made again. */
+/* The old number may get another file while the kernel duplicates it. Then the duplicate is made
+ * again. */
 #define TRIES 1000
 
 /* A thread that looked at the number meanwhile must notice: the entry changes too, when the file
@@ -212,8 +214,8 @@ static void drop_number(uint64_t cage, struct fd_table *t, uint32_t fd)
 	fd_table_set(t, fd, NULL, false);
 }
 
-/* dup, F_DUPFD: the number is not known before. A grate may duplicate a descriptor of its client for itself, or the other
- * way round. */
+/* dup, F_DUPFD: the number is not known before. A grate may duplicate a descriptor of its client
+ * for itself, or the other way round. */
 static int64_t duplicate(lind_handle_fn *own, const struct lind_call *c, bool cloexec)
 {
 	uint64_t cage = c->args[0].cage;
@@ -299,8 +301,8 @@ static int64_t on_dup3(const struct lind_call *c)
 	return duplicate_to(own_dup3, c, lind_arg32(c, 2) & O_CLOEXEC);
 }
 
-/* A descriptor that stays open across exec is known as that before it is, one that closes only afterwards: in between
- * it counts as open. */
+/* A descriptor that stays open across exec is known as that before it is, one that closes only
+ * afterwards: in between it counts as open. */
 static int64_t set_cloexec(lind_handle_fn *own, const struct lind_call *c, bool cloexec)
 {
 	struct fd_table *t = fd_table_of(c->args[0].cage);
@@ -343,7 +345,8 @@ static int64_t on_ioctl(const struct lind_call *c)
 	return lind_outcome_(own_ioctl, c);
 }
 
-/* Until the kernel has closed it the number has its state, and then perhaps another file: in between the file decides. */
+/* Until the kernel has closed it the number has its state, and then perhaps another file: in
+ * between the file decides. */
 static int64_t on_close(const struct lind_call *c)
 {
 	uint64_t cage = c->args[0].cage;

@@ -1,9 +1,11 @@
 /*
- * One client's descriptors with a state: numbers, references, and who must wait for whom. Knows nothing of calls.
+ * One client's descriptors with a state: numbers, references, and who must wait for whom. Knows
+ * nothing of calls.
  *
- * Two kinds of change exclude each other. Growing: a number for a file with a state is being made, and the kernel has it
- * before we do. Frozen: the kernel copies the table (fork, spawn) or reads it (messages), and what it saw must still be what
- * we know afterwards, so nothing with a state may come or go.
+ * Two kinds of change exclude each other. Growing: a number for a file with a state is being made,
+ * and the kernel has it before we do. Frozen: the kernel copies the table (fork, spawn) or reads it
+ * (messages), and what it saw must still be what we know afterwards, so nothing with a state may
+ * come or go.
  */
 #ifndef LIND_FDTABLE_H
 #define LIND_FDTABLE_H
@@ -33,8 +35,8 @@ void fd_table_free(struct fd_table *t);
 /* Takes the entries of `from`. 0 or -ENOMEM. */
 int fd_table_copy(struct fd_table *t, struct fd_table *from);
 
-/* 0, -ENOMEM, or -EBADF for a number that no descriptor has. Takes a reference of its own. The generation
- * changes whatever the state was. */
+/* 0, -ENOMEM, or -EBADF for a number that no descriptor has. Takes a reference of its own. The
+ * generation changes whatever the state was. */
 int fd_table_set(struct fd_table *t, uint32_t fd, struct lind_fd_state *state, bool cloexec);
 
 /* The entry, its state with a reference. With `wait`, as it is when nothing grows. */
@@ -43,7 +45,8 @@ struct fd_entry fd_table_get(struct fd_table *t, uint32_t fd, bool wait);
 /* Clears what has not changed since `generation`. */
 void fd_table_clear(struct fd_table *t, uint32_t fd, uint32_t generation);
 
-/* Marks what has a state in this range as doubtful. Whether there was anything; the generation of the last. */
+/* Marks what has a state in this range as doubtful. Whether there was anything; the generation
+ * of the last. */
 bool fd_table_doubt(struct fd_table *t, uint32_t first, uint32_t last, uint32_t *generation);
 
 void fd_table_cloexec(struct fd_table *t, uint32_t fd, bool cloexec);

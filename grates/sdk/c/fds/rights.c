@@ -1,11 +1,13 @@
 /*
- * Descriptors with a state that travel in messages. A message is copied once, and the copy is what is sent; one that is
- * received comes to the grate first. So what the client's memory holds meanwhile does not matter.
+ * Descriptors with a state that travel in messages. A message is copied once, and the copy is what
+ * is sent; one that is received comes to the grate first. So what the client's memory holds
+ * meanwhile does not matter.
  *
- * Which of the files on their way has arrived is told by device, inode and access mode. Files that agree in all three, one
- * with a state and one without, may arrive with the state exchanged: whoever gets both gets no more than whoever got the
- * one without. Blocking calls become calls that do not
- * block and waits in between, since the client's descriptors stand still while they are looked at.
+ * Which of the files on their way has arrived is told by device, inode and access mode. Files that
+ * agree in all three, one with a state and one without, may arrive with the state exchanged:
+ * whoever gets both gets no more than whoever got the one without. Blocking calls become calls that
+ * do not block and waits in between, since the client's descriptors stand still while they are
+ * looked at.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,10 +18,12 @@
 #include <lind/transfer.h>
 #include "follow.h"
 
-/* More states than this on their way at once are refused, as Linux refuses too many files: ETOOMANYREFS. */
+/* More states than this on their way at once are refused, as Linux refuses too many files:
+ * ETOOMANYREFS. */
 #define MAX_TRAVELLING 4096
 
-/* More than this of one message is not moved at once: streams go on with the rest, no datagram is as long. */
+/* More than this of one message is not moved at once: streams go on with the rest, no datagram
+ * is as long. */
 #define MAX_DATA (1u << 20)
 #define MAX_CONTROL 20480u
 #define MAX_FILES 253
@@ -148,7 +152,8 @@ static void release(struct copy *k)
 	free(k);
 }
 
-/* Reads the header and the pieces. The copy points into our memory, and has room for what the pieces hold. */
+/* Reads the header and the pieces. The copy points into our memory, and has room for what the
+ * pieces hold. */
 static int prepare(struct lind_arg at, struct copy **out)
 {
 	struct copy *k = malloc(sizeof *k);

@@ -1,4 +1,5 @@
-/* Making calls that take paths on the places that these led to: by a directory and a name in it, or by the object itself. */
+/* Making calls that take paths on the places that these led to: by a directory and a name in it,
+ * or by the object itself. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/time.h>
@@ -12,7 +13,8 @@ static int64_t make(const struct served *s, uint32_t nr, struct lind_arg a0, str
 	return lind_call(nr, s->c->target, a0, a1, a2, a3, a4, client(s, 0));
 }
 
-/* The two arguments that mean a place: by its name where it has one, so that grates below see a path as any other. */
+/* The two arguments that mean a place: by its name where it has one, so that grates below see a
+ * path as any other. */
 #define DIR(p) number((uint64_t)((p)->dir >= 0 ? (p)->dir : (p)->object))
 #define NAME(p) lind_mine((p)->dir >= 0 ? (p)->name : "")
 /* The flags with it, and those of the client's that stay. */
@@ -34,7 +36,8 @@ int64_t lind_give_fd(uint64_t target, int fd, bool cloexec)
 	return r;
 }
 
-/* Opening it again by our descriptor, with the client's rights. O_NOATIME is the owner's, so the client sets it itself. */
+/* Opening it again by our descriptor, with the client's rights. O_NOATIME is the owner's, so the
+ * client sets it itself. */
 static int64_t open_again(const struct served *s, uint32_t flags)
 {
 	const struct lind_place *p = &s->place[0];
@@ -66,7 +69,8 @@ static int64_t act_open(const struct served *s)
 	int64_t fd;
 
 	if (p->dir >= 0) {
-		/* A name that slashes follow is a directory that does not exist, or it would not be a name any more. */
+		/* A name that slashes follow is a directory that does not exist, or it would not be a name any
+		 * more. */
 		if (p->slash && p->object < 0)
 			return flags & O_CREAT ? -EISDIR : -ENOENT;
 		return make(s, SYS_openat, DIR(p), NAME(p), number(flags | O_NOFOLLOW), mode, client(s, 0));
@@ -110,7 +114,8 @@ static int64_t act_old_times(const struct served *s, struct lind_arg times)
 	return make(s, SYS_utimensat, DIR(p), NAME(p), lind_mine(t), FLAGS(p, 0), client(s, 0));
 }
 
-/* Calls that have no form with a directory: on the object, by the grate's own name for it. Arguments behind the path are the client's. */
+/* Calls that have no form with a directory: on the object, by the grate's own name for it.
+ * Arguments behind the path are the client's. */
 static int64_t act_by_descriptor(const struct served *s)
 {
 	const struct lind_arg *a = s->c->args;
@@ -127,7 +132,8 @@ static int64_t act_by_descriptor(const struct served *s)
 			return r;
 		named = lind_mine(name);
 	}
-	/* The object is the link itself where the end was not followed; our name for it is followed to there. */
+	/* The object is the link itself where the end was not followed; our name for it is followed to
+	 * there. */
 	switch (nr) {
 	case SYS_lgetxattr:
 		nr = SYS_getxattr;

@@ -10,11 +10,12 @@
 
 #define SUN_PATH offsetof(struct sockaddr_un, sun_path)
 
-/* A call with an address has no directory argument: it is made by the grate on itself, with the client's socket. There is one working directory for the
- * whole grate. */
+/* A call with an address has no directory argument: it is made by the grate on itself, with the
+ * client's socket. There is one working directory for the whole grate. */
 static pthread_mutex_t working = PTHREAD_MUTEX_INITIALIZER;
 
-/* The mask of permissions of a client, which no call tells without changing it. -1 if it cannot be known. */
+/* The mask of permissions of a client, which no call tells without changing it. -1 if it cannot
+ * be known. */
 static int umask_of(uint64_t cage)
 {
 	char name[40], text[1024], *line;
@@ -67,7 +68,8 @@ static socklen_t spell(struct sockaddr_un *address, const char *name)
 	return SUN_PATH + length + (length < sizeof address->sun_path);
 }
 
-/* Binds to a name in the directory that was found. The socket then is called by that name alone (getsockname). */
+/* Binds to a name in the directory that was found. The socket then is called by that name alone
+ * (getsockname). */
 static int64_t bind_at(const struct lind_call *c, const struct lind_place *place)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };

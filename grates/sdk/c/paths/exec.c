@@ -1,4 +1,5 @@
-/* Programs of a view: run by a descriptor, so that what was found is what runs, and scripts by interpreters of the view. */
+/* Programs of a view: run by a descriptor, so that what was found is what runs, and scripts by
+ * interpreters of the view. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,7 +66,8 @@ static int64_t begin(const struct lind_call *c, int fd, const char *found, struc
 	return lind_forward(&own);
 }
 
-/* One look: runs the program that was found, or, if it is a script, says by AGAIN that `path`, `argv` are now its interpreter's. */
+/* One look: runs the program that was found, or, if it is a script, says by AGAIN that `path`,
+ * `argv` are now its interpreter's. */
 static int64_t run(const struct lind_call *c, int fd, const char *found, char *path, struct known *known, struct lind_script_words *w, struct lind_arg *argv, struct lind_arg envp)
 {
 	char head[SCRIPT_HEAD + 1], *name;

@@ -69,8 +69,9 @@ static bool is_special(const struct lind_place *place)
 }
 
 /*
- * Whether it is in the kernel's own /dev or /proc, which hold nothing that lasts, and where the kernel says what may be changed. Known
- * by the device number: in another root those names may be anything.
+ * Whether it is in the kernel's own /dev or /proc, which hold nothing that lasts, and where the
+ * kernel says what may be changed. Known by the device number: in another root those names may be
+ * anything.
  */
 static bool is_kernels(const struct lind_place *place)
 {
@@ -108,7 +109,8 @@ static bool finds_its_name_taken(const struct lind_call *c, unsigned effect, con
 	return c->nr == SYS_renameat2 && lind_arg32(c, 4) & RENAME_NOREPLACE && effect & LIND_DOES_CREATE && place->object >= 0;
 }
 
-/* rmdir of a directory that has something in it: three entries, of which two are its own and its parent's. */
+/* rmdir of a directory that has something in it: three entries, of which two are its own and its
+ * parent's. */
 static bool finds_something_in_it(const struct lind_call *c, const struct lind_place *place)
 {
 	char entries[4096];
@@ -162,7 +164,8 @@ struct same {
 /* Most of a file that is compared. */
 #define COMPARED (1u << 20)
 
-/* Whether two files say the same. The client has to be able to read both: it learns what comes of it. */
+/* Whether two files say the same. The client has to be able to read both: it learns what comes
+ * of it. */
 static bool say_the_same(uint64_t target, const struct lind_place *one, const struct lind_place *other)
 {
 	char name[2][40], text[2][4096];
@@ -195,7 +198,8 @@ static bool is_plain_rename(const struct lind_call *c)
 	return c->nr == SYS_rename || c->nr == SYS_renameat || (c->nr == SYS_renameat2 && !lind_arg32(c, 4));
 }
 
-/* A file in the place of one that says the same, as git writes its settings: that changes nothing but takes the old name away. */
+/* A file in the place of one that says the same, as git writes its settings: that changes
+ * nothing but takes the old name away. */
 static bool puts_the_same(const struct lind_call *c, unsigned effect, const struct lind_place *place, struct same *same)
 {
 	same->found = is_plain_rename(c) && effect & LIND_DOES_CREATE && place->object >= 0 && same->from->object >= 0 &&
@@ -225,7 +229,8 @@ static int decide(const struct lind_call *c, unsigned effect, const struct lind_
 		return -EEXIST;
 	if (arg && puts_the_same(c, effect, place, arg))
 		return -EEXIST;
-	/* Asking changes nothing, and is no reason to tell anybody; nor is what would fail in any case, as git tries it. */
+	/* Asking changes nothing, and is no reason to tell anybody; nor is what would fail in any case,
+	 * as git tries it. */
 	if (!asks && !finds_something_in_it(c, place))
 		lind_denied(c->target, c->nr, guard->refusal, guard->why ? guard->why(place->path, with_contents(effect, place)) : "may not be changed", place->path, place->path);
 	/* The new name comes first: there it may be. */
@@ -297,8 +302,9 @@ int64_t lind_guard_bind(const struct lind_call *c)
 }
 
 /*
- * Whether a descriptor of the grate's could be used to change what may not be changed. A file without a name may be anything:
- * what the grate was started with the user gave, but not what a message brought.
+ * Whether a descriptor of the grate's could be used to change what may not be changed. A file
+ * without a name may be anything: what the grate was started with the user gave, but not what a
+ * message brought.
  */
 static bool is_harmful(int fd, bool received)
 {
@@ -411,7 +417,8 @@ static int64_t receive(const struct lind_call *c)
 		r = lind_message_pass(&m, c, flags);
 		goto out;
 	}
-	/* Into the grate, so that the client has no descriptor before it was looked at; and without waiting, which is the client's. */
+	/* Into the grate, so that the client has no descriptor before it was looked at; and without
+	 * waiting, which is the client's. */
 	here.target = lind_self_;
 	socket = lind_call(SYS_fcntl, c->target, c->args[0], number(F_GETFL), none, none, none, none);
 	do {

@@ -1,4 +1,5 @@
-/* Serving calls that take paths: what was walked and decided about is what the call is made on (act.c). */
+/* Serving calls that take paths: what was walked and decided about is what the call is made on
+ * (act.c). */
 #include "act.h"
 
 /* How often a walk is made again when a link appeared where it had found none. */

@@ -142,7 +142,8 @@ static int below(const char *path, const char *top, const char *at, char to[PATH
 	return 0;
 }
 
-/* Whether something else is put over a path or above it, so that the path does not lead there. `except` is what it was reached by. */
+/* Whether something else is put over a path or above it, so that the path does not lead there.
+ * `except` is what it was reached by. */
 static bool covered(const struct lind_view *view, const char *path, const struct lind_bind *except)
 {
 	size_t length = except ? strlen(except->at) : 0;

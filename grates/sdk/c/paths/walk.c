@@ -54,7 +54,8 @@ static int open_start(struct lind_arg dir)
 		number(0), number(0));
 }
 
-/* Our own descriptor of an argument's file. The grate runs no other program that could inherit it. */
+/* Our own descriptor of an argument's file. The grate runs no other program that could inherit
+ * it. */
 static int own_hold(struct lind_arg fd)
 {
 	return (int)lind_call(SYS_dup, lind_self_, fd, number(0), number(0), number(0), number(0), number(0));
@@ -138,8 +139,9 @@ static int up(struct walk *w)
 }
 
 /*
- * The working directory of whoever `dir` belongs to. Where the kernel has no name for it, because another grate keeps it, that
- * grate says where it is, and the directory there has to be the one that was opened.
+ * The working directory of whoever `dir` belongs to. Where the kernel has no name for it, because
+ * another grate keeps it, that grate says where it is, and the directory there has to be the one
+ * that was opened.
  */
 static int enter_working(struct walk *w, struct lind_arg dir)
 {
@@ -226,8 +228,8 @@ static int arrive(struct walk *w, int fd)
 }
 
 /*
- * A link in /proc, as the client sees it. `self` and the like have texts; those that stand for a file lead to it
- * whatever it is called. 1 if the walk is over.
+ * A link in /proc, as the client sees it. `self` and the like have texts; those that stand for a
+ * file lead to it whatever it is called. 1 if the walk is over.
  */
 static int follow_in_proc(struct walk *w, const char *name)
 {

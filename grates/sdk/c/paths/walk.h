@@ -47,7 +47,8 @@ struct lind_view {
 /* The bind over a path of the view, or NULL. */
 const struct lind_bind *lind_view_at(const struct lind_view *view, const char *path);
 
-/* The kernel's path of a descriptor of ours. 0, or -ENOENT where it has none that begins with a slash; then `path` says what it is. */
+/* The kernel's path of a descriptor of ours. 0, or -ENOENT where it has none that begins with a
+ * slash; then `path` says what it is. */
 int lind_kernel_name(int fd, char path[PATH_MAX]);
 
 #endif

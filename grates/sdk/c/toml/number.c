@@ -13,7 +13,8 @@ size_t lind_toml_word(const struct parser *p)
 	return n;
 }
 
-/* Copies digits without the underscores between them. The length; 0 if something else is among them. */
+/* Copies digits without the underscores between them. The length; 0 if something else is among
+ * them. */
 static size_t digits(const char *from, size_t n, int base, char *to)
 {
 	size_t used = 0;

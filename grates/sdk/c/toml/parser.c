@@ -48,7 +48,8 @@ static void skip_blanks(struct parser *p)
 		p->at++;
 }
 
-/* Over a comment and the end of the line, if they are here. False with an error, or with what else is here left alone. */
+/* Over a comment and the end of the line, if they are here. False with an error, or with what
+ * else is here left alone. */
 static bool line_end(struct parser *p)
 {
 	size_t n;

@@ -1,6 +1,6 @@
 /*
- * Composing grates: a grate that has other grates between `%{` and `%}` on its command line, and decides for each call of the
- * program after them whether they get it.
+ * Composing grates: a grate that has other grates between `%{` and `%}` on its command line, and
+ * decides for each call of the program after them whether they get it.
  *
  *	clamp_grate OPTIONS %{ inner_grate OPTIONS %} program
  *
@@ -37,24 +37,27 @@ extern "C" {
 struct lind_composer {
 	/* How many `%{ ... %}` there are, one after the other. */
 	unsigned stacks;
-	/* The handler for a number, or NULL: then such calls of the program go where the composer's own would go, at no cost. Asked
-	 * once for every number below 1000, 1001, 1002, 1003 and 1004, and those that an inner grate handles. */
+	/* The handler for a number, or NULL: then such calls of the program go where the composer's own
+	 * would go, at no cost. Asked once for every number below 1000, 1001, 1002, 1003 and 1004, and
+	 * those that an inner grate handles. */
 	lind_handle_fn *(*choose)(uint32_t nr);
-	/* May be NULL. For --explain: when a call with this handler enters. Empty for always, NULL for never. */
+	/* May be NULL. For --explain: when a call with this handler enters. Empty for always, NULL for
+	 * never. */
 	const char *(*when)(uint32_t nr, lind_handle_fn *handle);
 	/* State for each client: the program after the last `%}`, and its descendants. */
 	struct lind_lifecycle lifecycle;
 	/* May be NULL. The program after the last `%}` is about to start as this client. */
 	void (*entered)(void *client, uint64_t cage);
-	/* May be NULL: what the grates of stack i send on to where the composer's own calls go, for numbers that they handle. */
+	/* May be NULL: what the grates of stack i send on to where the composer's own calls go, for
+	 * numbers that they handle. */
 	lind_handle_fn *(*leaving)(unsigned stack, uint32_t nr);
 };
 
 /* Whether a grate of stack `stack` handles this number. */
 bool lind_handled_inside(unsigned stack, uint32_t nr);
 
-/* Whether a grate of the stack is in Lind's style. Those take the cage of the first argument for the client, so that an argument of ours
- * would be a client's that they do not know. */
+/* Whether a grate of the stack is in Lind's style. Those take the cage of the first argument for
+ * the client, so that an argument of ours would be a client's that they do not know. */
 bool lind_style_inside(unsigned stack);
 
 /* Makes the call by the table that stack `stack` ends in, as if its clients had made it. */

@@ -54,13 +54,13 @@ struct lind_fd_state {
 struct lind_fds {
 	/* The last descriptor of the file has gone. May be NULL. */
 	void (*drop)(struct lind_fd_state *state);
-	/* Two open files of one file are on their way to other processes, and one has arrived: whose state do they get? NULL:
-	 * in the order in which they were sent, which may be wrong. */
+	/* Two open files of one file are on their way to other processes, and one has arrived: whose
+	 * state do they get? NULL: in the order in which they were sent, which may be wrong. */
 	struct lind_fd_state *(*stricter)(struct lind_fd_state *a, struct lind_fd_state *b);
 };
 
-/* To be called before lind_grate_run. The SDK handles the calls above from then on; the grate's own handlers for them run
- * inside its. */
+/* To be called before lind_grate_run. The SDK handles the calls above from then on; the grate's
+ * own handlers for them run inside its. */
 void lind_fds_follow(const struct lind_fds *hooks);
 
 /*
@@ -72,7 +72,8 @@ void lind_fds_follow(const struct lind_fds *hooks);
 void lind_fd_making(uint64_t cage);
 void lind_fd_made(uint64_t cage);
 
-/* Gives the file at `fd` this state, which has then a reference more; NULL takes it away. 0, -EBADF, -ENOMEM. */
+/* Gives the file at `fd` this state, which has then a reference more; NULL takes it away. 0,
+ * -EBADF, -ENOMEM. */
 int lind_fd_keep(uint64_t cage, int fd, struct lind_fd_state *state, int cloexec);
 
 /* The state of `fd`, with a reference for the caller; NULL if it has none. */
@@ -81,15 +82,17 @@ struct lind_fd_state *lind_fd_get(uint64_t cage, int fd);
 /* Gives the reference back. NULL is allowed. */
 void lind_fd_put(struct lind_fd_state *state);
 
-/* Makes a descriptor of the grate itself for the file at `fd`, and says its state. Forward it as { number, lind_self() }:
- * then what was looked at is what is used. Negative: an errno, and no state. */
+/* Makes a descriptor of the grate itself for the file at `fd`, and says its state. Forward it as
+ * { number, lind_self() }: then what was looked at is what is used. Negative: an errno, and no
+ * state. */
 int lind_fd_pin(uint64_t cage, int fd, struct lind_fd_state **state);
 
 /* Closes what lind_fd_pin made and gives the state back. */
 void lind_fd_unpin(int pinned, struct lind_fd_state *state);
 
-/* Calls `look` with each number below `end` at which the grate itself has a file open, except where O_PATH opened it. It asks for many
- * at once, which each start pays for; where that is refused, numbers that are not open are looked at, too. */
+/* Calls `look` with each number below `end` at which the grate itself has a file open, except
+ * where O_PATH opened it. It asks for many at once, which each start pays for; where that is
+ * refused, numbers that are not open are looked at, too. */
 void lind_each_own_fd(int end, void (*look)(int fd));
 
 #endif

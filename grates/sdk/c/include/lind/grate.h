@@ -31,7 +31,8 @@
 extern "C" {
 #endif
 
-/* One argument: 64 bits, and the cage whose memory or descriptors they refer to; 0 if that is none the caller may name. */
+/* One argument: 64 bits, and the cage whose memory or descriptors they refer to; 0 if that is
+ * none the caller may name. */
 struct lind_arg {
 	uint64_t value;
 	uint64_t cage;
@@ -54,7 +55,8 @@ static inline uint32_t lind_arg32(const struct lind_call *call, int at)
 
 typedef int64_t lind_handle_fn(const struct lind_call *call);
 
-/* Behind the call that a handler is given: what is to be copied when it has returned LIND_ANSWER, and its result then. See lind_answer. */
+/* Behind the call that a handler is given: what is to be copied when it has returned
+ * LIND_ANSWER, and its result then. See lind_answer. */
 struct lind_answer {
 	int64_t result;
 	uint64_t to, cage;	/* as in a struct lind_arg */
@@ -64,7 +66,8 @@ struct lind_answer {
 	uint64_t part;		/* not 0: where the client has no memory for all of it the result is how many bytes it got */
 };
 
-/* Without `handle` a number that LIND_NR_ANY would cover is left out: its calls do not enter the grate. */
+/* Without `handle` a number that LIND_NR_ANY would cover is left out: its calls do not enter the
+ * grate. */
 struct lind_handler {
 	uint32_t nr;
 	lind_handle_fn *handle;
@@ -86,9 +89,10 @@ struct lind_spawn_handler {
 int64_t lind_forward(const struct lind_call *call);
 
 /*
- * Ends a handler that has nothing more to do with its call: return what this returns, at once. The call goes on as by lind_forward, when the
- * handler has returned: that is one way into the kernel less, and the handler does not learn the result. A call that waits does so
- * outside the grate: the end of the grate does not touch it, and in a serialized one it holds nobody up.
+ * Ends a handler that has nothing more to do with its call: return what this returns, at once. The
+ * call goes on as by lind_forward, when the handler has returned: that is one way into the kernel
+ * less, and the handler does not learn the result. A call that waits does so outside the grate: the
+ * end of the grate does not touch it, and in a serialized one it holds nobody up.
  */
 static inline int64_t lind_pass(const struct lind_call *call);
 
@@ -125,29 +129,35 @@ uint64_t lind_self(void);
 /* An argument that points into this grate's memory. */
 struct lind_arg lind_mine(const void *address);
 
-/* Reads `length` bytes at `arg`, an address in its cage's memory. 0, -EFAULT, or -EPERM for cage 0. */
+/* Reads `length` bytes at `arg`, an address in its cage's memory. 0, -EFAULT, or -EPERM for cage
+ * 0. */
 static inline int lind_read(struct lind_arg arg, void *to, size_t length);
 
-/* The same, and what time it is then: CLOCK_REALTIME_COARSE in nanoseconds, which would be another call. `length` is not 0. */
+/* The same, and what time it is then: CLOCK_REALTIME_COARSE in nanoseconds, which would be
+ * another call. `length` is not 0. */
 static inline int64_t lind_read_timed(struct lind_arg arg, void *to, size_t length);
 
 /* Writes `length` bytes at `arg`. 0, -EFAULT, or -EPERM for cage 0. */
 static inline int lind_write(struct lind_arg arg, const void *from, size_t length);
-/* After a lind_write that failed: writes up to the first page that is not there, and returns how many bytes that were. */
+/* After a lind_write that failed: writes up to the first page that is not there, and returns how
+ * many bytes that were. */
 size_t lind_write_part(struct lind_arg to, const void *from, size_t length);
 
 /*
- * Ends a handler: return what this returns, at once. The client gets `result`, and at `to` the `length` bytes that are at `from`
- * when the handler has returned: a copy that needs no call of its own. If it cannot be made the client gets -EFAULT instead, so
- * nothing may have happened that this would deny. `from` is not to change or go until then: a thread-local variable, or what is
- * never changed, but no local variable and nothing that another thread may free or use for another client.
+ * Ends a handler: return what this returns, at once. The client gets `result`, and at `to` the
+ * `length` bytes that are at `from` when the handler has returned: a copy that needs no call of its
+ * own. If it cannot be made the client gets -EFAULT instead, so nothing may have happened that this
+ * would deny. `from` is not to change or go until then: a thread-local variable, or what is never
+ * changed, but no local variable and nothing that another thread may free or use for another
+ * client.
  */
 static inline int64_t lind_answer(const struct lind_call *call, int64_t result, struct lind_arg to, const void *from, size_t length);
 
 /*
- * The same for what read(2) and its kind do, from data that others may change: where the client has no memory for all of it, it gets what
- * comes before, and the result is how much that is. `*release` becomes 0 when it has been copied, whatever came of it: a lock that
- * keeps the data at `from` as they are, and that needs no other call to be given back.
+ * The same for what read(2) and its kind do, from data that others may change: where the client has
+ * no memory for all of it, it gets what comes before, and the result is how much that is.
+ * `*release` becomes 0 when it has been copied, whatever came of it: a lock that keeps the data at
+ * `from` as they are, and that needs no other call to be given back.
  */
 static inline int64_t lind_answer_from(const struct lind_call *call, struct lind_arg to, const void *from, size_t length, int32_t *release);
 
@@ -158,7 +168,8 @@ ssize_t lind_read_string(struct lind_arg arg, char *to, size_t size);
 /* The last part of a path. */
 const char *lind_base_name(const char *path);
 
-/* The same of a path that a client names, as messages can have it: what cannot be printed is '?'. False if it cannot be read; `name` stays then. */
+/* The same of a path that a client names, as messages can have it: what cannot be printed is
+ * '?'. False if it cannot be read; `name` stays then. */
 bool lind_read_base_name(struct lind_arg path, char *name, size_t size);
 
 /* Reads an array of `count` iovecs. 0, -EINVAL if they are too many or too long, -EFAULT. */
@@ -172,10 +183,11 @@ static inline struct lind_arg lind_at(struct lind_arg arg, uint64_t bytes)
 }
 
 /*
- * Waits in a handler while `*word` is `value`, as a futex(2) of the client: 0 when lind_wake was called (or for no reason:
- * look again), -EAGAIN if it had another value, -ETIMEDOUT, and -EINTR when the client gets a signal or is to end. The handler
- * then gives up and returns -EINTR, as calls that wait do. Hold no mutex. A pthread condition cannot be left like this, so a
- * handler that waits on one for another client holds up the end of its own.
+ * Waits in a handler while `*word` is `value`, as a futex(2) of the client: 0 when lind_wake was
+ * called (or for no reason: look again), -EAGAIN if it had another value, -ETIMEDOUT, and -EINTR
+ * when the client gets a signal or is to end. The handler then gives up and returns -EINTR, as
+ * calls that wait do. Hold no mutex. A pthread condition cannot be left like this, so a handler
+ * that waits on one for another client holds up the end of its own.
  */
 struct timespec;
 int lind_wait(uint64_t client, const uint32_t *word, uint32_t value, const struct timespec *timeout);
@@ -204,22 +216,26 @@ struct lind_lifecycle {
 /* To be called before lind_grate_run; `lifecycle` must stay. */
 void lind_grate_lifecycle(const struct lind_lifecycle *lifecycle);
 
-/* In a handler: a duplicate of our descriptor for the client whose call it is, close-on-exec or not. Its number there, or the negative of an
- * errno: what SYS_dup with lind_call does, and shorter. */
+/* In a handler: a duplicate of our descriptor for the client whose call it is, close-on-exec or
+ * not. Its number there, or the negative of an errno: what SYS_dup with lind_call does, and
+ * shorter. */
 static inline int64_t lind_dup_to_client(int fd, int cloexec);
 
-/* The state of a client. One met for the first time is started. NULL for cage 0, which is what an argument says whose
- * owner the caller may not name: such an argument is nobody's, and the kernel refuses it with EPERM. */
+/* The state of a client. One met for the first time is started. NULL for cage 0, which is what
+ * an argument says whose owner the caller may not name: such an argument is nobody's, and the
+ * kernel refuses it with EPERM. */
 static inline void *lind_client(uint64_t cage);
 
 /*
- * Calls that need no handler because of the descriptor they are about. `words` is the address of `count` 32-bit words of ours, one for
- * each descriptor number of the client, which we change as we like. A call of the client on itself, of one of the `numbers` that we
- * handle, goes by the word that its first argument is the number of: by `unset` if it has none of the bits in `mask`, else by `set`.
- * Either is 0, into our handler; our own cage, where lind_forward would send it; or a descendant between us and the client, where a
- * forward by that one's table would (lind_view). A number from `count` on enters the handler, and so does a word with LIND_FD_ASK, if
- * `mask` has not that bit itself. It costs a few nanoseconds where a
- * handler that only forwards costs two crossings.
+ * Calls that need no handler because of the descriptor they are about. `words` is the address of
+ * `count` 32-bit words of ours, one for each descriptor number of the client, which we change as we
+ * like. A call of the client on itself, of one of the `numbers` that we handle, goes by the word
+ * that its first argument is the number of: by `unset` if it has none of the bits in `mask`, else
+ * by `set`. Either is 0, into our handler; our own cage, where lind_forward would send it; or a
+ * descendant between us and the client, where a forward by that one's table would (lind_view). A
+ * number from `count` on enters the handler, and so does a word with LIND_FD_ASK, if `mask` has not
+ * that bit itself. It costs a few nanoseconds where a handler that only forwards costs two
+ * crossings.
  */
 struct lind_fd_routes {
 	uint64_t words;
@@ -238,8 +254,9 @@ static inline void lind_route_number(struct lind_fd_routes *routes, uint32_t nr)
 	routes->numbers[nr / 64] |= 1ull << nr % 64;
 }
 
-/* Once for each client, from `start` and `fork` of the lifecycle: a child does not inherit it, as its descriptors are in other words.
- * The words stay as long as the client. 0, or the negative of an errno: the handlers then get all calls. */
+/* Once for each client, from `start` and `fork` of the lifecycle: a child does not inherit it,
+ * as its descriptors are in other words. The words stay as long as the client. 0, or the
+ * negative of an errno: the handlers then get all calls. */
 int lind_route_fds(uint64_t client, const struct lind_fd_routes *routes);
 
 /*
@@ -247,20 +264,22 @@ int lind_route_fds(uint64_t client, const struct lind_fd_routes *routes);
  * the status to exit with: the program's own, 128+n if signal n ended it, 127 if it does not
  * exist, 126 if it cannot run, 125 for a mistake in the grate's own command line.
  *
- * The table makes no manifest: nothing holds the grate to it, and inspect knows nothing of it. LIND_DECLARE (lind/typed.h) says what is in it.
+ * The table makes no manifest: nothing holds the grate to it, and inspect knows nothing of it.
+ * LIND_DECLARE (lind/typed.h) says what is in it.
  */
 int lind_grate_run(const struct lind_handler *handlers, size_t count, int argc, char **argv);
 
 /*
- * To be called before lind_grate_run: the program that the grate starts is started by this handler of spawn, as its clients' are. For a grate with files of
- * its own, which the kernel does not know. The grate is then among those that `start` of the lifecycle is called for.
+ * To be called before lind_grate_run: the program that the grate starts is started by this handler
+ * of spawn, as its clients' are. For a grate with files of its own, which the kernel does not know.
+ * The grate is then among those that `start` of the lifecycle is called for.
  */
 void lind_starts_by(lind_handle_fn *spawn);
 
 /*
  * A grate's own options come before the name of the next program; `--` ends them. Understood are
- * --name VALUE, --name=VALUE, -n VALUE, -nVALUE; --help prints the list. `set` returns NULL, or what
- * is wrong with the value.
+ * --name VALUE, --name=VALUE, -n VALUE, -nVALUE; --help prints the list. `set` returns NULL, or
+ * what is wrong with the value.
  */
 struct lind_option {
 	char letter;		/* or 0 */
@@ -286,8 +305,9 @@ struct lind_option {
 	__asm__(".section .custom_section.lind.grate,\"\",@\n.asciz \"option " letter " " name " " what "\"\n.text\n")
 
 /*
- * Opens the file that an option of LIND_OPTION names: the one that lind-boot has opened, or, of `root:PATH`, PATH inside the root with these flags. `ending`
- * means the file beside it, or NULL; "/data" that directory of a `state`, in which names are numbers. -1 and errno if there is none.
+ * Opens the file that an option of LIND_OPTION names: the one that lind-boot has opened, or, of
+ * `root:PATH`, PATH inside the root with these flags. `ending` means the file beside it, or NULL;
+ * "/data" that directory of a `state`, in which names are numbers. -1 and errno if there is none.
  */
 int lind_open_file(const char *value, const char *ending, int flags, unsigned mode);
 FILE *lind_read_file(const char *value);
@@ -317,7 +337,8 @@ void lind_options(const struct lind_option *options, size_t count, const char *a
  */
 bool lind_explains(void);
 
-/* For --explain: `words` says what becomes of a call that is registered, where options say more than the manifest. NULL: what that has. */
+/* For --explain: `words` says what becomes of a call that is registered, where options say more
+ * than the manifest. NULL: what that has. */
 void lind_explain_calls(const char *(*words)(uint32_t nr));
 
 /* Adds a note that holds for all calls. */
@@ -329,14 +350,16 @@ const char *lind_name(void);
 /* Prints `name: message` and a line's end to standard error, in one write. */
 __attribute__((format(printf, 1, 2))) void lind_log(const char *format, ...);
 
-/* Tells whoever started the runner that a call of `client` was refused with `error` (0: that it was ended): by which rule, what the call was
- * about, and what would have to be allowed. `nr` is its number, or 0. Zero where nobody listens: then a line of lind_log says it. */
+/* Tells whoever started the runner that a call of `client` was refused with `error` (0: that it
+ * was ended): by which rule, what the call was about, and what would have to be allowed. `nr` is
+ * its number, or 0. Zero where nobody listens: then a line of lind_log says it. */
 int lind_denied(uint64_t client, uint32_t nr, int error, const char *rule, const char *what, const char *subject);
 
 /* As lind_log, then exits with 125. */
 __attribute__((format(printf, 1, 2), noreturn)) void lind_die(const char *format, ...);
 
-/* The rest is for lind_read, lind_write and lind_client to be inline: handlers call them all the time. */
+/* The rest is for lind_read, lind_write and lind_client to be inline: handlers call them all the
+ * time. */
 __attribute__((import_module("lind"), import_name("call")))
 int64_t lind_import_call(int32_t nr, int64_t target,
 	uint64_t v0, uint64_t c0, uint64_t v1, uint64_t c1, uint64_t v2, uint64_t c2,
@@ -396,7 +419,8 @@ static inline int64_t lind_pass(const struct lind_call *call)
 	return call == lind_serving_ ? LIND_PASS : lind_forward(call);
 }
 
-/* Only the call that the engine wrote has room behind it: for a changed copy of it the data is copied here. */
+/* Only the call that the engine wrote has room behind it: for a changed copy of it the data is
+ * copied here. */
 static inline int64_t lind_answer(const struct lind_call *call, int64_t result, struct lind_arg to, const void *from, size_t length)
 {
 	struct lind_answer *answer = (struct lind_answer *)(uintptr_t)(call + 1);

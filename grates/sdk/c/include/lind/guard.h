@@ -1,7 +1,8 @@
 /*
- * A guard over files: a policy that lets clients read everything and change only some. The grate says which paths may be changed;
- * this handles every call that changes a file, by path, by descriptor or by address, and the ways in which descriptors reach
- * a client without a path: by inheritance and in messages.
+ * A guard over files: a policy that lets clients read everything and change only some. The grate
+ * says which paths may be changed; this handles every call that changes a file, by path, by
+ * descriptor or by address, and the ways in which descriptors reach a client without a path: by
+ * inheritance and in messages.
  *
  *	static bool may_change(const char *path, unsigned effect) { return lind_path_below(path, "/tmp"); }
  *
@@ -14,7 +15,8 @@
  *		return lind_grate_main(argc, argv);
  *	}
  *
- * Nobody gets a descriptor that writes to what may not be changed, so reading and writing themselves cost nothing.
+ * Nobody gets a descriptor that writes to what may not be changed, so reading and writing
+ * themselves cost nothing.
  */
 #ifndef LIND_GUARD_H
 #define LIND_GUARD_H
@@ -30,16 +32,19 @@ struct lind_guard {
 	/* Whether that may happen to a path, which begins with a slash and has no links in it. */
 	bool (*may_change)(const char *path, unsigned effect);
 	int refusal;	/* the errno for clients */
-	/* May be NULL: whether what is in a directory may be moved with it, as far as the directory alone can tell. */
+	/* May be NULL: whether what is in a directory may be moved with it, as far as the directory
+	 * alone can tell. */
 	bool (*may_move_all_in)(const char *directory);
 	/* May be NULL: why it may not, for who reads of it. */
 	const char *(*why)(const char *path, unsigned effect);
 };
 
-/* Takes write access from the descriptors that the grate was started with, and so from its clients, where it may not be had. */
+/* Takes write access from the descriptors that the grate was started with, and so from its
+ * clients, where it may not be had. */
 void lind_guard_begin(const struct lind_guard *guard);
 
-/* Calls that change nothing whatever their path is, by arguments that the client cannot change any more. */
+/* Calls that change nothing whatever their path is, by arguments that the client cannot change
+ * any more. */
 bool lind_guard_changes_nothing(uint32_t nr, uint64_t a1, uint64_t a2);
 
 int64_t lind_guard_path(const struct lind_call *c);

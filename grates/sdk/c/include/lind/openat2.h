@@ -10,9 +10,10 @@
 #define LIND_CREAT_FLAGS (O_CREAT | O_WRONLY | O_TRUNC)
 
 /*
- * openat2 keeps its flags where the client can change them after our look, and may say how to walk. Without the latter it is
- * openat, with the flags that are read here: makes that of the call. 0, or the negative of an errno: what is wrong with the struct, and
- * -ENOSYS for ways to walk, which callers try first and do without.
+ * openat2 keeps its flags where the client can change them after our look, and may say how to walk.
+ * Without the latter it is openat, with the flags that are read here: makes that of the call. 0, or
+ * the negative of an errno: what is wrong with the struct, and -ENOSYS for ways to walk, which
+ * callers try first and do without.
  */
 static inline int lind_openat2_plain(struct lind_call *c)
 {

@@ -1,10 +1,11 @@
 /*
  * Paths in a grate: where one leads, for policies that go by paths.
  *
- * A grate that looks at a path's text and then passes the text on has checked nothing: a symbolic link or a directory on
- * the way may be another one when the call is made. Here the path is walked by the grate, directory by directory, with
- * descriptors of the grate's own that no client can touch; and what was found is what the call is then made on, by a
- * directory's descriptor and one name in it, without following links.
+ * A grate that looks at a path's text and then passes the text on has checked nothing: a symbolic
+ * link or a directory on the way may be another one when the call is made. Here the path is walked
+ * by the grate, directory by directory, with descriptors of the grate's own that no client can
+ * touch; and what was found is what the call is then made on, by a directory's descriptor and one
+ * name in it, without following links.
  *
  *	static int decide(const struct lind_call *c, unsigned effect, const struct lind_place *place, void *arg)
  *	{
@@ -31,7 +32,8 @@ extern "C" {
 /* Effects that change something, once LIND_DOES_OPEN has been taken apart. */
 #define LIND_CHANGES (LIND_DOES_WRITE | LIND_DOES_CREATE | LIND_DOES_REMOVE | LIND_DOES_META | LIND_DOES_LINK | LIND_DOES_MOUNT)
 
-/* The room for a path from the root: a working directory may have one of PATH_MAX, and a path from there as well. */
+/* The room for a path from the root: a working directory may have one of PATH_MAX, and a path
+ * from there as well. */
 #define LIND_PATH_MAX (2 * PATH_MAX)
 
 /* Where a path leads. Descriptors are the grate's; lind_place_done closes them. */
@@ -46,8 +48,8 @@ struct lind_place {
 };
 
 /*
- * Another tree than the kernel's root, for what clients see: a root of its own, directories and files in other places, and
- * names that are not there. Made once, before clients run.
+ * Another tree than the kernel's root, for what clients see: a root of its own, directories and
+ * files in other places, and names that are not there. Made once, before clients run.
  */
 struct lind_view;
 
@@ -58,7 +60,8 @@ int lind_view_hide(struct lind_view *view, const char *at);
 int lind_view_name(const struct lind_view *view, int fd, char path[PATH_MAX]);
 /* The view's path of a path of the kernel's. 0, or -ENOENT if it is not in the view. */
 int lind_view_text(const struct lind_view *view, const char *real, char path[PATH_MAX]);
-/* Whether a path is one that the view put something at, or above one: it may be neither moved nor removed. */
+/* Whether a path is one that the view put something at, or above one: it may be neither moved
+ * nor removed. */
 bool lind_view_is_fixed(const struct lind_view *view, const char *path);
 /* Whether anything in the directory `path` is hidden. */
 bool lind_view_hides_in(const struct lind_view *view, const char *path);
@@ -72,9 +75,9 @@ enum {
 };
 
 /*
- * Walks `path`, a string of the grate's, from `dir` (an argument of a call, AT_FDCWD included), as `target` would. 0 also where
- * only the last name is missing; then place->object is -1. The negative of an errno otherwise, and nothing to be done. `view` may be
- * NULL.
+ * Walks `path`, a string of the grate's, from `dir` (an argument of a call, AT_FDCWD included), as
+ * `target` would. 0 also where only the last name is missing; then place->object is -1. The
+ * negative of an errno otherwise, and nothing to be done. `view` may be NULL.
  */
 int lind_path_walk(const struct lind_view *view, uint64_t target, struct lind_arg dir, const char *path, unsigned how,
 	struct lind_place *place);
@@ -97,30 +100,34 @@ bool lind_client_can(uint64_t target, unsigned capability);
 /* The user or group as which the client uses files. */
 uint32_t lind_client_file_id(uint64_t target, bool group);
 
-/* Whether `path` is `prefix` or below it. Prefixes begin with a slash and do not end with one, but for `/`. */
+/* Whether `path` is `prefix` or below it. Prefixes begin with a slash and do not end with one,
+ * but for `/`. */
 bool lind_path_below(const char *path, const char *prefix);
 
-/* Removes `.`, `..`, double and trailing slashes from an absolute path of an option. NULL, or what is wrong with it. */
+/* Removes `.`, `..`, double and trailing slashes from an absolute path of an option. NULL, or
+ * what is wrong with it. */
 const char *lind_path_clean(const char *from, char to[PATH_MAX]);
 
 /* The uses that a call makes of files; NULL for a call that does not use files. */
 const struct lind_file_use *lind_file_use(uint32_t nr);
 
 /*
- * Decides about one path of a call: 0, or the negative of an errno for the client. `effect` is a sum of LIND_DOES_*, where
- * LIND_DOES_OPEN has been replaced by what the flags of open mean. The path may be missing where the call makes or removes it.
+ * Decides about one path of a call: 0, or the negative of an errno for the client. `effect` is a
+ * sum of LIND_DOES_*, where LIND_DOES_OPEN has been replaced by what the flags of open mean. The
+ * path may be missing where the call makes or removes it.
  */
 typedef int lind_path_decide_fn(const struct lind_call *c, unsigned effect, const struct lind_place *place, void *arg);
 
 /*
- * Serves a call that takes paths: copies them, walks them, asks `decide` about each, and makes the call on what was found. The
- * answer for the client. Calls of which the kernel knows nothing are ENOSYS. `decide` may be NULL.
+ * Serves a call that takes paths: copies them, walks them, asks `decide` about each, and makes the
+ * call on what was found. The answer for the client. Calls of which the kernel knows nothing are
+ * ENOSYS. `decide` may be NULL.
  */
 int64_t lind_path_call(const struct lind_call *c, const struct lind_view *view, lind_path_decide_fn *decide, void *arg);
 
 /*
- * Serves a call that changes files through descriptors (ftruncate, fchmod, ...): takes hold of the file, asks `decide`, and makes
- * the call on that file.
+ * Serves a call that changes files through descriptors (ftruncate, fchmod, ...): takes hold of the
+ * file, asks `decide`, and makes the call on that file.
  */
 int64_t lind_path_fd_call(const struct lind_call *c, const struct lind_view *view, lind_path_decide_fn *decide, void *arg);
 
@@ -130,11 +137,13 @@ int64_t lind_path_bind(const struct lind_call *c, const struct lind_view *view, 
 /* Serves connect and sendto to a path in a view: the socket that was found is what is reached. */
 int64_t lind_path_reach(const struct lind_call *c, const struct lind_view *view);
 
-/* Serves execve and execveat of programs in a view, which may be NULL, and spawn without one. `decide`, if it is not NULL, is asked about the program, and where
- * that is a script about the interpreters that its first line leads to. */
+/* Serves execve and execveat of programs in a view, which may be NULL, and spawn without one.
+ * `decide`, if it is not NULL, is asked about the program, and where that is a script about the
+ * interpreters that its first line leads to. */
 int64_t lind_path_exec(const struct lind_call *c, const struct lind_view *view, lind_path_decide_fn *decide, void *arg);
 
-/* Hands a descriptor of the grate's to a client, and closes it here: the client's number, or the negative of an errno. */
+/* Hands a descriptor of the grate's to a client, and closes it here: the client's number, or the
+ * negative of an errno. */
 int64_t lind_give_fd(uint64_t target, int fd, bool cloexec);
 
 #ifdef __cplusplus

@@ -9,10 +9,12 @@
  *		add_rule(lind_toml_need(rule, "call", LIND_TOML_STRING)->string, lind_toml_integer(rule, "times", 0, 1000, 1));
  *	lind_toml_no_others(config);
  *
- * All of these end the grate with a message where something is wrong: `FILE:LINE:COLUMN: what`, status 125.
+ * All of these end the grate with a message where something is wrong: `FILE:LINE:COLUMN: what`,
+ * status 125.
  *
- * It is TOML 1.0 without dates, times, multi-line strings, inf and nan. Strings have no NUL. Hexadecimal, octal and binary
- * integers go up to 64 bits, so that masks can be written. A file has at most 1 MiB, nested at most 32 deep.
+ * It is TOML 1.0 without dates, times, multi-line strings, inf and nan. Strings have no NUL.
+ * Hexadecimal, octal and binary integers go up to 64 bits, so that masks can be written. A file has
+ * at most 1 MiB, nested at most 32 deep.
  */
 #ifndef LIND_TOML_H
 #define LIND_TOML_H
@@ -86,7 +88,8 @@ struct lind_toml *lind_toml_first(struct lind_toml *value);
 /* An element of an array has to be of this type. */
 struct lind_toml *lind_toml_is(struct lind_toml *value, enum lind_toml_type type);
 
-/* A key that nobody looked for, in the table or below it, is an error: a policy with a misspelt key is not the policy. */
+/* A key that nobody looked for, in the table or below it, is an error: a policy with a misspelt
+ * key is not the policy. */
 void lind_toml_no_others(struct lind_toml *table);
 
 /* An error at a value. */

@@ -66,7 +66,8 @@ static inline int64_t lind_result_(const struct lind_cx *cx, int64_t result)
 	return cx->passes ? lind_pass(cx->call) : result;
 }
 
-/* The cage whose memory or descriptors argument `i` refers to: the client's, or those of a grate that acts for it. */
+/* The cage whose memory or descriptors argument `i` refers to: the client's, or those of a grate
+ * that acts for it. */
 static inline uint64_t lind_owner(struct lind_cx *cx, int i)
 {
 	return cx->call->args[i].cage;
@@ -79,21 +80,24 @@ static inline void *lind_cx_client(struct lind_cx *cx)
 }
 
 /*
- * One line at the top of a file says that it has a handler on_NAME, and what that may do: answer the call itself, pass
- * it on altered (or refuse it), or only observe it. The lines make the list that lind_grate_main registers, and the
- * grate's manifest, beyond which the kernel lets it register nothing.
+ * One line at the top of a file says that it has a handler on_NAME, and what that may do: answer
+ * the call itself, pass it on altered (or refuse it), or only observe it. The lines make the list
+ * that lind_grate_main registers, and the grate's manifest, beyond which the kernel lets it
+ * register nothing.
  */
 #define LIND_ON(name) LIND_ANSWERS(name)
 #define LIND_ANSWERS(name) LIND_LISTED_("answers", name)
 #define LIND_ALTERS(name) LIND_LISTED_("alters", name)
 #define LIND_OBSERVES(name) LIND_LISTED_("observes", name)
 
-/* The same for a handler of the untyped kind: int64_t handle(const struct lind_call *). `verb` is a string. */
+/* The same for a handler of the untyped kind: int64_t handle(const struct lind_call *). `verb`
+ * is a string. */
 #define LIND_RAW(verb, name, handle) \
 	LIND_DECLARE(verb, name); \
 	LIND_ENTRY_(name, handle)
 
-/* Only a line of the manifest, for a call that is registered in another way. `any` stands for LIND_NR_ANY. */
+/* Only a line of the manifest, for a call that is registered in another way. `any` stands for
+ * LIND_NR_ANY. */
 #define LIND_DECLARE(verb, name) \
 	__asm__(".section .custom_section.lind.grate,\"\",@\n" \
 		".asciz \"" verb " " #name "\"\n" \
@@ -102,7 +106,8 @@ static inline void *lind_cx_client(struct lind_cx *cx)
 /* Starts argv[1] with the handlers that are listed, as lind_grate_run does. */
 int lind_grate_main(int argc, char **argv);
 
-/* Leaves a call out of what lind_grate_main registers, where an option makes its handler needless. */
+/* Leaves a call out of what lind_grate_main registers, where an option makes its handler
+ * needless. */
 void lind_grate_without(uint32_t nr);
 
 #define LIND_ENTRY_(name, handle) \

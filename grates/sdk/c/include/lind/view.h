@@ -1,6 +1,7 @@
 /*
- * A grate whose clients see another tree of files (lind_view in lind/paths.h): a root of its own, directories in other places, names
- * that are not there. This handles every call with a path, and those whose answers have paths in them.
+ * A grate whose clients see another tree of files (lind_view in lind/paths.h): a root of its own,
+ * directories in other places, names that are not there. This handles every call with a path, and
+ * those whose answers have paths in them.
  *
  *	LIND_VIEW_CALLS
  *
@@ -22,7 +23,8 @@
 extern "C" {
 #endif
 
-/* Before lind_grate_main. The grate's working directory becomes the view's root if it is not in the view. */
+/* Before lind_grate_main. The grate's working directory becomes the view's root if it is not in
+ * the view. */
 void lind_view_use(const struct lind_view *view);
 
 int64_t lind_view_path(const struct lind_call *c);
