@@ -29,7 +29,7 @@ def table(top: Path) -> str:
 
 
 def parts(top: Path) -> tuple[str, str, str]:
-    """What the page has before the table, the table, and after it."""
+    """The text of the page before the table, the table, and the text after it."""
     before, rest = (top / PAGE).read_text().split(BEGIN)
     shown, after = rest.split(END)
     return before, shown.strip(), after
