@@ -26,7 +26,7 @@ const MOST_FILES: usize = 10_000;
 /// Code that was used again within so many seconds is deleted last: the programs of an image stay
 /// while test runs compile programs of their own, which run once.
 const RECENT: i64 = 7 * 24 * 60 * 60;
-/// In bytes, unless the user says otherwise.
+/// The cache's limit in bytes, unless the user sets another.
 pub const USUAL_LIMIT: u64 = 2 << 30;
 
 /// The user's directory of compiled code.
@@ -65,7 +65,7 @@ pub struct Entry {
 pub enum Content {
     /// Compiled code of this version.
     Code,
-    /// That such code was verified ([`crate::code::verified`]).
+    /// A note that code of this version was verified ([`crate::code::verified`]).
     Note,
     /// A file that this version never uses: code of another version, or a file that a run left when
     /// it was killed while writing.
@@ -120,7 +120,7 @@ impl Cache {
         self.own && self.limit > 0
     }
 
-    /// The file itself, if it is safe to use in place.
+    /// Opens a file for use in place, if that is safe.
     pub fn own(&self, file: &File) -> Option<Own> {
         // Another name could be one in a guest's root.
         let alone = rustix::fs::fstat(file).is_ok_and(|stat| stat.st_nlink == 1);
@@ -177,7 +177,8 @@ impl Cache {
     /// The host's error.
     pub fn entries(&self) -> rustix::io::Result<Vec<Entry>> {
         let mut entries = Vec::new();
-        // Not `Dir::read_from`: the directory may be open only to be looked into (O_PATH), and stays so when it is opened again.
+        // Not `Dir::read_from`: the directory may be open with O_PATH only, and stays so when it is
+        // opened again.
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         for entry in Dir::new(rustix::fs::openat(&self.directory, c".", flags, Mode::empty())?)? {
             let name = entry?.file_name().to_owned();
@@ -202,7 +203,7 @@ pub fn write(directory: BorrowedFd<'_>, name: &str, bytes: &[u8]) -> Result<()> 
 }
 
 fn write_aside(directory: BorrowedFd<'_>, name: &str, bytes: &[u8]) -> Result<()> {
-    // A name that nobody else has: processes of two containers may have one id, and write here both.
+    // A unique name: processes in two containers may have the same id, and both write here.
     let mut random = [0; 8];
     rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty())?;
     let aside = format!(".{name}.{:016x}", u64::from_le_bytes(random));
@@ -218,7 +219,8 @@ fn write_aside(directory: BorrowedFd<'_>, name: &str, bytes: &[u8]) -> Result<()
     Ok(())
 }
 
-/// The same module compiles differently for another format; the name says so, and old ones are simply not found.
+/// The name under which the code of a module is kept. It depends on the format, so code of older
+/// versions is simply not found.
 pub fn name_in_cache(source: blake3::Hash) -> String {
     format!("{}{}", source.to_hex(), format_suffix())
 }

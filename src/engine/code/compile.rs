@@ -1,7 +1,8 @@
-//! From a module to machine code that can be kept.
+//! Compiles a module to machine code, signs it and keeps it.
 //!
-//! A module that a cage wrote is compiled when a cage runs it, and one made for it takes minutes and gigabytes. So what runs guests has
-//! another process compile ([`crate::code::serve`]), and not more modules at once than a few.
+//! A module that a cage wrote is compiled when a cage runs it, and a module made for the purpose
+//! can take minutes and gigabytes. So a process that runs guests has another process compile
+//! ([`crate::code::serve`]), and only a few modules at once.
 
 #![allow(unsafe_code)]
 
@@ -23,21 +24,21 @@ use crate::code::validate::{self, LANDING, Places};
 use crate::code::wasi;
 use lind_kernel::lock::Locked;
 
-/// Compiles modules, signs what comes of it, and keeps it.
+/// Compiles modules, signs the code, and keeps it.
 pub struct Compiler {
     pub engines: Arc<Engines>,
     pub secret: Secret,
     pub cache: Option<Arc<Cache>>,
 }
 
-/// How often who waits looks whether there is still a reason to.
+/// The interval at which a waiting thread checks whether it still has to wait.
 pub const LOOK: Duration = Duration::from_millis(4);
 
 /// The stack size of each compiler thread, in bytes: as much as Linux gives a process's first
 /// thread.
 const STACK: usize = 8 << 20;
 
-/// So many modules are compiled at once. Each may take gigabytes.
+/// The most modules that are compiled at once. Each may take gigabytes.
 pub const AT_ONCE: usize = 4;
 
 /// The memory needed to compile, in bytes: for each byte of a module, and at least.
@@ -56,7 +57,8 @@ pub fn most() -> usize {
     usize::try_from(all / 2).unwrap_or(usize::MAX)
 }
 
-/// Whether one more module may be compiled beside those. Alone, any may: otherwise it never could.
+/// Whether one more module may be compiled beside those. A module alone always may: otherwise it
+/// never could.
 pub fn fits(running: &[usize], needs: usize, most: usize) -> bool {
     let all = running.iter().fold(needs, |all, needs| all.saturating_add(*needs));
     running.is_empty() || running.len() < AT_ONCE && all <= most
@@ -65,11 +67,11 @@ pub fn fits(running: &[usize], needs: usize, most: usize) -> bool {
 /// The compilations of this process, each as the memory that it needs.
 static RUNNING: Mutex<Vec<usize>> = Mutex::new(Vec::new());
 
-/// One of those that this process compiles at once.
+/// A turn to compile: counts a compilation of this process as long as it lives.
 struct Turn(usize);
 
 impl Turn {
-    /// Waits for it.
+    /// Waits for a turn.
     fn wait(needs: usize) -> Turn {
         loop {
             let mut running = RUNNING.locked();
@@ -135,8 +137,8 @@ impl Compiler {
     }
 }
 
-/// The compiler's threads, unless the host has none to give now: then the caller compiles alone. The library's own pool would end the
-/// process.
+/// The compiler's threads. None if the host cannot start them now: then the caller compiles alone.
+/// The library's own pool would end the process.
 fn pool() -> Option<&'static rayon_core::ThreadPool> {
     static POOL: OnceLock<rayon_core::ThreadPool> = OnceLock::new();
     if let Some(pool) = POOL.get() {

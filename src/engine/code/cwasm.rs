@@ -1,13 +1,16 @@
-//! Files of compiled code: what Wasmtime serialized, then a trailer that says what it is and a signature that proves who made it.
+//! Files of compiled code: the bytes that Wasmtime serialized, then a trailer with facts about the
+//! module, and a signature that proves who made the file.
 //!
 //! ```text
 //! code | zeroes up to a multiple of a page | pages of data | where they belong | manifest | jumps 4 each | traps 4 each | magic 16 | format 32 | source 32 | heap_base, entry, start, end, landing, manifest's size,
 //! how many traps, how many jumps: 4 each | signature 64
 //! ```
 //!
-//! The signature ([`crate::code::signature`]) is over the hash of everything before it. Nothing of a file is believed, least of all
-//! given to Wasmtime, before the signature of bytes that nobody else can change has been found right: of a sealed copy, or of a
-//! file of the cache that only the user may write. For such a file that has not changed since, a note ([`crate::code::verified`]) says that it was.
+//! The signature ([`crate::code::signature`]) is over the hash of everything before it. No byte of
+//! a file is trusted, or given to Wasmtime, before the signature has been verified over bytes that
+//! nobody else can change: those of a sealed copy, or of a file of the cache that only the user may
+//! write. If such a file has not changed since an earlier verification, a note
+//! ([`crate::code::verified`]) replaces this one.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -32,16 +35,16 @@ use crate::code::wasi::ADAPTERS;
 pub enum Kind {
     /// WebAssembly.
     Module,
-    /// Compiled code, or what takes itself for it.
+    /// Compiled code, by its first bytes; the rest may be anything.
     Compiled,
-    /// A program of the host's.
+    /// A program of the host's format.
     OfHost,
     /// None of these.
     Other,
 }
 
 impl Kind {
-    /// How many of its first bytes tell.
+    /// The number of first bytes that show the kind.
     pub const BYTES: usize = 8;
 
     /// The kind of the file that begins with `start`. Compiled code is an ELF file, for a system of
@@ -79,7 +82,7 @@ pub enum Refused {
     Untrusted,
     /// Compiled by a lind-boot of another version.
     OtherVersion,
-    /// It cannot be read.
+    /// The file cannot be read.
     Unreadable(anyhow::Error),
 }
 
@@ -97,9 +100,9 @@ impl From<rustix::io::Errno> for Refused {
 
 /// The version and the module that compiled code belongs to.
 pub struct Of {
-    /// For which version of lind-boot.
+    /// The version of lind-boot.
     pub format: blake3::Hash,
-    /// Of which module.
+    /// The hash of the module.
     pub source: blake3::Hash,
 }
 
@@ -120,7 +123,7 @@ pub fn encode(secret: &Secret, mut code: Vec<u8>, initial: &[u8], facts: &Facts,
     code.extend(of.format.as_bytes());
     code.extend(of.source.as_bytes());
     let Places { start, end, landing } = facts.places;
-    // `Manifest::parse` took it, so it is small; were it not, it would be refused when it is read.
+    // `Manifest::parse` accepted it, so it is small; a larger one would be refused when it is read.
     let size = u32::try_from(manifest.len()).unwrap_or(u32::MAX);
     for number in [facts.heap_base, entry_number(facts.entry), start, end, landing, size, counts[0], counts[1]] {
         code.extend(number.to_le_bytes());
@@ -130,7 +133,7 @@ pub fn encode(secret: &Secret, mut code: Vec<u8>, initial: &[u8], facts: &Facts,
     code
 }
 
-/// Whether a file says of itself that this version compiled it. That is for messages only: it proves nothing.
+/// Whether a file claims that this version compiled it. For messages only: it proves nothing.
 pub fn is_of_this_version(file: BorrowedFd<'_>) -> bool {
     const WANTED: usize = MAGIC.len() + blake3::OUT_LEN;
     let read = || {
@@ -175,7 +178,8 @@ pub fn open_noted(own: Own, then: &FileState) -> Result<Compiled, Refused> {
     accept(own.into_file(), |file, _, _| Ok(FileState::of(file)? == *then))
 }
 
-/// `copy` is sealed, or an [`Own`] file. `proven` says whether the signature at its end is that of the bytes before, of which there are as many as said.
+/// Accepts a file whose bytes cannot change: `copy` is sealed, or an [`Own`] file. `proven` says
+/// whether the signature at its end fits the bytes before it.
 fn accept(
     copy: File,
     proven: impl FnOnce(&File, usize, &[u8; SIGNATURE]) -> Result<bool, Refused>,
@@ -194,7 +198,7 @@ fn accept(
     if !proven(&copy, len - SIGNATURE, signature)? {
         return Err(Refused::Untrusted);
     }
-    // From here on the bytes are ones that `encode` made.
+    // From here on the bytes are known to come from `encode`.
     if !is_known(&body[16..48]) {
         return Err(Refused::OtherVersion);
     }
@@ -226,7 +230,7 @@ fn accept(
     })
 }
 
-/// The manifest of `size` bytes that ends at `end`, and where it begins.
+/// The manifest of `size` bytes that ends at `end`, and the offset where it begins.
 fn manifest(file: &File, end: usize, size: u32) -> Result<(Manifest, usize), Refused> {
     let size = usize::try_from(size).ok().filter(|size| *size <= MAX_SIZE.min(end)).ok_or(Refused::Untrusted)?;
     let mut section = vec![0; size];
@@ -234,7 +238,8 @@ fn manifest(file: &File, end: usize, size: u32) -> Result<(Manifest, usize), Ref
     Ok((Manifest::parse(&section).map_err(Refused::Unreadable)?, end - size))
 }
 
-/// Where the pages of data that end at `end` belong, with the list of that, and where in the file they begin.
+/// The layout of the pages of data that end at `end`, and the offset in the file where the pages
+/// begin.
 fn initial(file: &File, end: usize) -> Result<(Layout, u64), Refused> {
     let end = end as u64;
     let (layout, len) = Layout::read(file, end)?.ok_or(Refused::Untrusted)?;
@@ -258,17 +263,18 @@ fn numbered_entry(number: u32) -> Entry {
     }
 }
 
-/// Of files of compiled code: up to that they are copied first, and beyond the other none is taken.
+/// Sizes of files of compiled code: up to the first they are copied before they are verified, and
+/// beyond the second they are refused.
 const SMALL: u64 = 64 << 20;
 const LARGEST: u64 = 1 << 30;
 
-/// The piece size that BLAKE3 hashes in parallel. Reading is cheaper than mapping: a small file
-/// above all.
+/// The piece size that BLAKE3 hashes in parallel. Reading is cheaper than mapping, most of all for
+/// a small file.
 const PIECE: usize = 16 << 10;
 
-/// Whether a copy may be made of a file, which takes as much of the host's memory: of a small one
-/// in any case, of a large one if its signature is right. A file larger than any code is not even
-/// read: it can be sparse and as long as its maker likes.
+/// Whether a copy may be made of a file, which takes as much of the host's memory: of a small file
+/// always, of a large one if its signature is right. A file larger than any code is not even read:
+/// it can be sparse and as long as its maker likes.
 fn may_be_copied(checks: &Checks, file: BorrowedFd<'_>) -> Result<bool, Refused> {
     let len = u64::try_from(rustix::fs::fstat(file)?.st_size).unwrap_or(u64::MAX);
     if len <= SMALL || len > LARGEST {
@@ -281,9 +287,10 @@ fn may_be_copied(checks: &Checks, file: BorrowedFd<'_>) -> Result<bool, Refused>
     Ok(checks.signed(&hash_of(&file, signed)?, &signature))
 }
 
-/// A copy in a memory file that can no longer change, and the hash of all of it but the signature at its end. However long the file
-/// is by then, as much of it is taken as it had at first: what was copied is what counts.
-// Not inlined, as the next: it is the deepest that a start goes, and each page of stack more costs it one more page fault.
+/// A copy in a memory file that can no longer change, and the hash of all of it but the signature
+/// at its end. If the file grows meanwhile, only its first length is copied: the copy is what
+/// counts. Not inlined, like the next function: it is the deepest call of a start, and each further
+/// page of stack costs a start one more page fault.
 #[inline(never)]
 fn sealed_copy(file: BorrowedFd<'_>) -> Result<(File, blake3::Hash), Refused> {
     let len = usize::try_from(rustix::fs::fstat(file)?.st_size).map_err(|_| Refused::Untrusted)?;
@@ -297,7 +304,7 @@ fn sealed_copy(file: BorrowedFd<'_>) -> Result<(File, blake3::Hash), Refused> {
     let mut at = 0;
     while at < len {
         let piece = &mut piece[..(len - at).min(PIECE)];
-        // Signals interrupt it, and have their turn afterwards.
+        // Signals interrupt it, and are handled afterwards.
         let got = rustix::io::retry_on_intr(|| rustix::io::pread(file, &mut *piece, at as u64))?;
         let piece = piece.get(..got).filter(|piece| !piece.is_empty()).ok_or(Refused::Untrusted)?;
         copy_all(&copy, piece, at as u64)?;

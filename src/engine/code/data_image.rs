@@ -1,9 +1,11 @@
 //! The data image: the contents of a program's memory when its code begins, as the module itself
 //! declares it (docs/startup.md, "Data").
 //!
-//! `lind-passes` works out what the linker's start function leaves in memory, and writes it into the module as the section [`SECTION`].
-//! Its pages become a part of the compiled file, which the kernel maps privately. A module that lies here harms itself alone: it
-//! could write the same to its memory. So all that is looked at is that the pages lie where data lies, and that they are all there.
+//! `lind-passes` computes what the linker's start function leaves in memory, and writes it into the
+//! module as the section [`SECTION`]. Its pages become a part of the compiled file, which the
+//! kernel maps privately. A module with wrong pages harms itself alone: it could write the same to
+//! its memory. So this module only checks that the pages lie where data lies, and that all of them
+//! are there.
 
 use std::fs::File;
 use std::num::NonZeroU32;
@@ -17,7 +19,8 @@ use wasmparser::{Parser, Payload};
 /// The global that the engine sets for the first instance.
 pub const TLS_BASE: &str = "__tls_base";
 
-/// The section: a [`Layout`] as [`Layout::to_bytes`] makes it but with its two last words first, then the pages.
+/// The section: the bytes of [`Layout::to_bytes`], but with the last two words first, then the
+/// pages.
 const SECTION: &str = "lind.data";
 /// The size of a page.
 const PAGE: u64 = 4096;
@@ -27,13 +30,13 @@ const MOST_SPANS: usize = 32;
 /// Pages of memory, one after the other, by number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Span {
-    /// The first.
+    /// The number of the first page.
     pub first: u32,
-    /// How many.
+    /// The number of pages.
     pub pages: u32,
 }
 
-/// Where the pages belong, and what else the start function does.
+/// The addresses of the pages, and the other effects of the start function.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Layout {
     /// The pages, ascending, in the order in which the file has them; empty without an image.
@@ -45,7 +48,7 @@ pub struct Layout {
 /// The memory a program begins with.
 #[derive(PartialEq, Eq, Debug, Default)]
 pub struct DataImage<'w> {
-    /// Where the pages belong.
+    /// The addresses of the pages.
     pub layout: Layout,
     /// The pages.
     pub pages: &'w [u8],
@@ -94,7 +97,7 @@ impl<'w> DataImage<'w> {
 }
 
 impl Layout {
-    /// For a file.
+    /// The bytes for a file.
     pub fn to_bytes(&self) -> Vec<u8> {
         let tls_base = self.tls_base.map_or(0, NonZeroU32::get);
         let count = u32::try_from(self.spans.len()).expect("at most MOST_SPANS");
@@ -119,12 +122,13 @@ impl Layout {
         Ok(Some((Layout { spans, tls_base: NonZeroU32::new(word(&last, 0)) }, end - start)))
     }
 
-    /// How many bytes the pages are.
+    /// The number of bytes of the pages.
     pub fn len(&self) -> u64 {
         self.spans.iter().map(|span| u64::from(span.pages) * PAGE).sum()
     }
 
-    /// Where in memory the spans belong, and where in a file whose pages begin at `file`.
+    /// The ranges of the spans in memory, each with its offset in a file whose pages begin at
+    /// `file`.
     pub fn places(&self, mut file: u64) -> impl Iterator<Item = (Range<u64>, u64)> {
         self.spans.iter().map(move |span| {
             let start = u64::from(span.first) * PAGE;

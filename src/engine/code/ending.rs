@@ -1,4 +1,5 @@
-//! The end of a process that compiles, at a signal: at once, but a file that is being written is written first.
+//! Ends a process that compiles at a signal: at once, unless a file is being written; then after
+//! that.
 //!
 //! Code that writes a file runs within [`whole`]. That holds the signals back from its thread, so
 //! the handler always runs on another one or between files; and the handler waits until nobody
@@ -12,24 +13,24 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 /// The signals with which people end programs.
 pub const SIGNALS: [libc::c_int; 4] = [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM];
 
-/// How long the end waits for those that write: a disk may never answer.
+/// The number of rounds that the end waits for writers: a disk may never answer.
 const PATIENCE: u32 = 2000;
 static LOOK: libc::timespec = libc::timespec { tv_sec: 0, tv_nsec: 1_000_000 };
 
-/// How many threads write a file.
+/// The number of threads that are writing a file.
 static WRITING: AtomicUsize = AtomicUsize::new(0);
 
-/// Whether the process ends: then nobody begins to write.
+/// Whether the process is ending: then no thread begins to write.
 static ENDING: AtomicBool = AtomicBool::new(false);
 
-/// Writes a file, or whatever is to be done to the end once it has begun.
+/// Runs `write`, which must not be interrupted by the end of the process.
 pub fn whole<T>(write: impl FnOnce() -> T) -> T {
     let _held = Held::signals();
     let _writer = Writer::begin();
     write()
 }
 
-/// Signals that the calling thread does not take as long as this lives.
+/// Keeps signals from the calling thread as long as it lives.
 struct Held(libc::sigset_t);
 
 impl Held {
@@ -75,14 +76,15 @@ impl Drop for Writer {
     }
 }
 
-/// Waits until nobody writes, and lets nobody begin. For a handler: it makes calls that a handler may make.
+/// Waits until no thread writes, and lets none begin. It only makes calls that a signal handler may
+/// make.
 fn await_writers() {
     ENDING.store(true, Ordering::SeqCst);
     for _ in 0..PATIENCE {
         if WRITING.load(Ordering::SeqCst) == 0 {
             return;
         }
-        // SAFETY: the time is valid, and what is left of it is not asked for.
+        // SAFETY: the time is valid, and the remaining time is not asked for.
         unsafe { libc::nanosleep(&raw const LOOK, std::ptr::null_mut()) };
     }
 }
@@ -90,7 +92,7 @@ fn await_writers() {
 /// Ends the process, from a handler.
 pub fn leave(status: libc::c_int) -> ! {
     await_writers();
-    // SAFETY: what is written is written, and nothing else is left to be done.
+    // SAFETY: all files are written, and nothing else is left to be done.
     unsafe { libc::_exit(status) }
 }
 
@@ -112,7 +114,7 @@ pub fn at_signals() {
     }
 }
 
-/// Has a handler called, on whichever thread does not hold the signal back.
+/// Installs a handler, which runs on a thread that does not block the signal.
 pub fn handle(signal: libc::c_int, handler: extern "C" fn(libc::c_int), unless_ignored: bool) {
     // SAFETY: actions and sets are valid when they have been zeroed and emptied; the handlers here call only what a handler may.
     unsafe {
@@ -137,7 +139,8 @@ mod tests {
 
     use super::*;
 
-    /// In a child, since it ends: a thread writes while a signal comes, and what it writes is whole.
+    /// In a child, since it ends: a thread writes while a signal comes, and the whole of it is
+    /// written.
     #[test]
     fn what_is_being_written_is_written_to_its_end() {
         let mut ends = [0; 2];

@@ -16,7 +16,7 @@ use wasmtime::{
 /// Bytes of a guest's address space.
 pub const SPACE: u64 = GuestMemory::SPACE;
 
-/// Inaccessible bytes before and after it.
+/// The bytes of inaccessible memory before and after it.
 pub const GUARD: u64 = GuestMemory::GUARD;
 
 /// The minimum and maximum that every module must declare for its memory, in pages.
@@ -31,7 +31,8 @@ pub const GC_HEAP: u64 = 16 << 20;
 /// Changes whenever compiled code of an earlier build must not be used again.
 pub const COMPILED_FORMAT: &str = "lind 6, wasmtime 48.0.8";
 
-/// Which compiled code that is. Of a program that was adapted first, it says by what: with another adapter it is another program.
+/// The hash that names this format of compiled code. It covers the version of the adapter: a
+/// program with another adapter is another program.
 pub fn format_of(adapter: Option<&str>) -> blake3::Hash {
     let mut hasher = blake3::Hasher::new();
     hasher.update(COMPILED_FORMAT.as_bytes());
@@ -41,10 +42,10 @@ pub fn format_of(adapter: Option<&str>) -> blake3::Hash {
     hasher.finalize()
 }
 
-/// For a process that compiles and runs nothing.
+/// A memory creator for a process that compiles and runs nothing.
 pub struct NoMemories;
 
-// SAFETY: there are none that could be wrong.
+// SAFETY: it never returns a memory.
 unsafe impl MemoryCreator for NoMemories {
     fn new_memory(
         &self,
@@ -62,7 +63,7 @@ unsafe impl MemoryCreator for NoMemories {
 pub struct Engines {
     /// Runs code; has no compiler, which keeps it out of start-up.
     pub runtime: Engine,
-    /// With threads, and without.
+    /// The compilers, with threads and without.
     compilers: [OnceLock<Engine>; 2],
     memories: Arc<dyn MemoryCreator>,
 }
@@ -92,7 +93,7 @@ impl Engines {
     }
 }
 
-/// Of the running engine, or of one that compiles, in parallel or not.
+/// The configuration of the engine that runs code, or of one that compiles, in parallel or not.
 fn config(compiler: Option<bool>, memories: &Arc<dyn MemoryCreator>) -> Config {
     let mut config = Config::new();
     config.enable_compiler(compiler.is_some());
@@ -123,7 +124,7 @@ fn config(compiler: Option<bool>, memories: &Arc<dyn MemoryCreator>) -> Config {
     config.gc_heap_reservation(GC_HEAP).gc_heap_guard_size(1 << 16).gc_heap_may_move(false);
     config.gc_heap_reservation_for_growth(0);
 
-    // The stack for asynchronous calls, of which there are none, must not be smaller.
+    // No calls are asynchronous, but their stack must not be smaller.
     config.max_wasm_stack(WASM_STACK).async_stack_size(WASM_STACK);
     config.native_unwind_info(false);
     config.wasm_backtrace_max_frames(NonZeroUsize::new(64));

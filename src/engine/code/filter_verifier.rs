@@ -1,20 +1,22 @@
 //! Checks that a function only computes: it and all functions that it calls load from memory and
 //! change nothing but their own locals.
 //!
-//! Such a function may be called without the care that other guest code takes (see `grate::filter`): it cannot reach the host, may be
-//! left at any instruction, and asked again. So nothing is allowed here that the compiler makes calls of: imports, floating
-//! point (rounding may be a routine of the host's), references (the collector may want to know of them), bulk memory, tables, exceptions.
+//! Such a function may be called without the care that other guest code takes (see
+//! `grate::filter`): it cannot reach the host, may be left at any instruction, and may be called
+//! again. So all instructions that the compiler may turn into calls are forbidden: imports,
+//! floating point (rounding may be a routine of the host's), references (the collector may want to
+//! know of them), bulk memory, tables, exceptions.
 
 use std::ops::Range;
 
 use anyhow::{Context, Result, bail, ensure};
 use wasmparser::{BinaryReader, FunctionBody, Operator, ValType};
 
-/// Checks the function with this index; `bodies` are those that the module defines, after the imported ones, and `global` says of which type a
-/// global variable is.
+/// Checks the function with this index. `bodies` are the functions that the module defines, after
+/// the imported ones, and `global` returns the type of a global variable.
 ///
 /// # Errors
-/// Says which function does what.
+/// The function that does more than compute, and the instruction.
 pub fn check(
     wasm: &[u8],
     bodies: &[Range<usize>],
@@ -61,7 +63,8 @@ fn is_integer(ty: ValType) -> bool {
     matches!(ty, ValType::I32 | ValType::I64)
 }
 
-/// Whether an instruction other than a call, or a look at a global variable, is compiled to a few of the host's, which at most trap.
+/// Whether an instruction (other than a call or an access to a global variable) is compiled to a
+/// few instructions of the host, which at most trap.
 #[rustfmt::skip]
 fn computes(operator: &Operator<'_>) -> bool {
     use Operator::*;
@@ -70,7 +73,7 @@ fn computes(operator: &Operator<'_>) -> bool {
         // Control.
         Unreachable | Nop | Block { .. } | Loop { .. } | If { .. } | Else | End | Br { .. } | BrIf { .. } | BrTable { .. } | Return
         | Drop | Select | LocalGet { .. } | LocalSet { .. } | LocalTee { .. }
-        // Memory, to be read.
+        // Reads of memory.
         | I32Load { .. } | I32Load8S { .. } | I32Load8U { .. } | I32Load16S { .. } | I32Load16U { .. }
         | I64Load { .. } | I64Load8S { .. } | I64Load8U { .. } | I64Load16S { .. } | I64Load16U { .. }
         | I64Load32S { .. } | I64Load32U { .. }

@@ -1,7 +1,8 @@
 //! Programs: from a file to code that is ready to be instantiated.
 //!
-//! A .wasm is compiled once: in memory and on disk it is found again by the hash of its bytes. A .cwasm runs only with
-//! this user's signature. Either way a program that was read before from the same unchanged file is at hand.
+//! A .wasm is compiled once: in memory and on disk its code is found again by the hash of its
+//! bytes. A .cwasm runs only with this user's signature. A program that was read before from the
+//! same unchanged file is kept in memory.
 
 #![allow(unsafe_code)]
 
@@ -36,7 +37,7 @@ use lind_kernel::lock::Locked;
 /// The largest .wasm that is read.
 const MAX_WASM: u64 = 512 << 20;
 
-/// Programs kept in memory. More than that, and the one least recently used goes.
+/// The most programs that are kept in memory. Beyond that, the least recently used one is dropped.
 const KEPT: usize = 128;
 
 /// Code that may run, and what is known about it.
@@ -58,11 +59,13 @@ pub struct Images<P> {
     checks: Checks,
     cache: Option<Arc<Cache>>,
     compiles: By,
-    /// Lets the user end a runner that has no cage yet, as long as what it returns lives: compiling takes long.
+    /// Lets signals end a runner that has no cage yet, as long as the returned value lives:
+    /// compiling takes long.
     endable: fn() -> Box<dyn Any>,
     ready: Ready<P>,
     kept: Mutex<Kept<P>>,
-    /// The hashes of modules that are compiled at this moment: two cages that begin with the same one need it once.
+    /// The hashes of modules that are being compiled at this moment, so that two cages that start
+    /// the same one compile it once.
     under_way: Mutex<HashSet<[u8; 32]>>,
 }
 
@@ -70,20 +73,21 @@ pub struct Images<P> {
 enum By {
     /// This process.
     Here(Box<Compiler>),
-    /// Another one.
+    /// Another process.
     There(Arc<Link>),
 }
 
-/// A module that is compiled as long as this lives.
+/// Marks a module as being compiled as long as it lives.
 struct UnderWay<'a> {
     all: &'a Mutex<HashSet<[u8; 32]>>,
     source: [u8; 32],
 }
 
 impl<'a> UnderWay<'a> {
-    /// None if somebody else compiles it.
+    /// None if another thread compiles it.
     fn begin(all: &'a Mutex<HashSet<[u8; 32]>>, source: [u8; 32]) -> Option<UnderWay<'a>> {
-        // Not `then_some`: what is made and dropped again would end the other's.
+        // Not `then_some`: a value that is made and dropped again would end the other thread's
+        // mark.
         all.locked().insert(source).then(|| UnderWay { all, source })
     }
 }
@@ -104,7 +108,7 @@ impl<P> Images<P> {
     /// A loader over the user's keys and cache.
     ///
     /// # Errors
-    /// When the key is of no use.
+    /// The key cannot be used.
     pub fn new(
         engines: Arc<Engines>,
         endable: fn() -> Box<dyn Any>,
@@ -125,7 +129,8 @@ impl<P> Images<P> {
         Ok(Images { engines, checks: store.checks, cache, compiles, endable, ready, kept, under_way })
     }
 
-    /// Makes an image of a file. `path` is for messages. `gone` says whether who waits for it still does; without it, that is the process.
+    /// Makes an image of a file. `path` is for messages. `gone` tells whether the waiting thread
+    /// has gone; without it, the process itself waits.
     ///
     /// # Errors
     /// ENOEXEC for a file that is not a program, EACCES for a .cwasm without a valid signature,
@@ -145,7 +150,8 @@ impl<P> Images<P> {
             }
             other => Err(refused(path, not_a_program(&other))),
         }?;
-        // Remembered by file only if it did not change while it was read, nor so recently that its times may not show it.
+        // Remembered by file only if the file did not change while it was read, nor so recently
+        // that its times may not show it.
         if let Some(state) = state
             && state.settled()
             && FileState::of(file).is_ok_and(|now| now == state)
@@ -158,7 +164,7 @@ impl<P> Images<P> {
     /// Compiles `path` and writes the .cwasm beside it (or to `out`); returns where.
     ///
     /// # Errors
-    /// Says what is wrong with the module, or what the host says.
+    /// The fault of the module, or the host's error.
     pub fn precompile(&self, path: &Path, out: Option<&Path>) -> Result<PathBuf> {
         let wasm = read_source(&File::open(path).with_context(|| format!("cannot open {}", path.display()))?)?;
         let wrong = match Kind::of(&wasm) {
@@ -186,7 +192,8 @@ impl<P> Images<P> {
         Ok(out)
     }
 
-    /// Sees to it that a program need not be compiled when it runs: whether it had to be now.
+    /// Makes sure that a program need not be compiled when it runs. Returns whether it was compiled
+    /// now.
     ///
     /// # Errors
     /// The reason why the file is not a program or cannot run.
@@ -201,7 +208,7 @@ impl<P> Images<P> {
         let source = path.with_extension("wasm");
         match self.load(file.as_fd(), &path.to_string_lossy(), None) {
             Ok(_) => Ok(!compiled),
-            // It is what runs then.
+            // The .wasm beside it is what runs in this case.
             Err(error) if error.untrusted && source != path && source.is_file() => self.warm(&source),
             Err(error) => bail!(error.reason),
         }
@@ -255,14 +262,14 @@ impl<P> Images<P> {
             ensure!(gone.is_none_or(|gone| !gone()), Errno::EINTR);
             std::thread::sleep(LOOK);
         };
-        // By whoever was faster.
+        // Another thread or process was faster.
         if let Some(image) = self.kept().source(&source) {
             return Ok(image);
         }
         let code = self.compiled(&file, path, gone)?;
         match (cwasm::open(&self.checks, code.as_fd()), &self.compiles) {
             (Ok(compiled), _) => self.image(compiled),
-            // Somebody has put another key there since this process began.
+            // The signing key has been replaced since this process began.
             (Err(Refused::Untrusted), By::There(link)) => {
                 let opened = cwasm::open(&link.keys()?.0, code.as_fd());
                 self.image(opened.map_err(|refused| not_accepted(&refused))?)
@@ -271,7 +278,7 @@ impl<P> Images<P> {
         }
     }
 
-    /// Compiles a module, whatever its file holds by now.
+    /// Compiles a module, whatever its file contains by now.
     fn compiled(&self, module: &File, path: &str, gone: Option<Gone<'_>>) -> Result<OwnedFd> {
         let _endable = (self.endable)();
         let once = self.cache.as_ref().is_some_and(|cache| cache.keeps());
@@ -309,7 +316,7 @@ impl<P> Images<P> {
         (compiled.source == note.source).then(|| self.image(compiled).ok()).flatten()
     }
 
-    /// The image of the module with this hash. `module` is its file, if it can be known again by its times.
+    /// The image of the module with this hash. `module` is its file, if its times identify it.
     fn cached(&self, source: &[u8; 32], module: Option<&File>) -> Option<Arc<P>> {
         let cache = self.cache.as_ref()?;
         if let Some((compiled, state)) = of_source(cache, &self.checks, source)
@@ -320,7 +327,7 @@ impl<P> Images<P> {
             }
             return Some(image);
         }
-        // Code cannot be mapped from every filesystem: then from a copy.
+        // Some filesystems do not allow mapping code: then a copy is mapped.
         let file = cache.get(&name_in_cache(blake3::Hash::from_bytes(*source)))?;
         let compiled = cwasm::open(&self.checks, file.as_fd()).ok()?;
         (compiled.source == *source).then(|| self.image(compiled).ok()).flatten()
@@ -341,7 +348,7 @@ impl<P> Images<P> {
     /// The module of compiled code.
     ///
     /// # Errors
-    /// When it was compiled for another machine or configuration.
+    /// The code was compiled for another machine or configuration.
     pub fn module(&self, compiled: Compiled) -> Result<Module> {
         // SAFETY: `Compiled` exists only for bytes whose signature was right, so Wasmtime serialized them for this user, and the
         // file is sealed, so they never change.
@@ -368,7 +375,7 @@ fn not_accepted(refused: &Refused) -> anyhow::Error {
     anyhow::anyhow!("our own compiled code was not accepted: {refused:?}")
 }
 
-/// The hash of a file's bytes, which mostly are not needed themselves.
+/// The hash of a file's bytes, which are mostly not needed.
 pub fn hash_of(file: &File) -> Result<blake3::Hash> {
     let mut hasher = blake3::Hasher::new();
     each_piece(file, |piece| {
@@ -384,7 +391,7 @@ pub fn read_source(file: &File) -> Result<Vec<u8>> {
     Ok(wasm)
 }
 
-/// Why a file that is neither module nor compiled code is not run.
+/// The reason why a file that is neither a module nor compiled code does not run.
 pub fn not_a_program(kind: &Kind) -> anyhow::Error {
     match kind {
         Kind::OfHost => anyhow::anyhow!("a program for the host, not for a cage: compile its source with lind_compile"),
@@ -395,7 +402,7 @@ pub fn not_a_program(kind: &Kind) -> anyhow::Error {
 fn each_piece(file: &File, mut take: impl FnMut(&[u8])) -> Result<()> {
     const PIECE: usize = 256 << 10;
     let (mut piece, mut at) = (Vec::new(), 0);
-    // A guest may have left no room.
+    // A guest may have used up the memory.
     piece.try_reserve_exact(PIECE).map_err(|_| std::io::Error::from_raw_os_error(libc::ENOMEM))?;
     piece.resize(PIECE, 0);
     loop {
@@ -411,7 +418,8 @@ fn each_piece(file: &File, mut take: impl FnMut(&[u8])) -> Result<()> {
     }
 }
 
-/// The data of compiled code. Without a descriptor for them the program writes them itself, as one without an image does.
+/// The data of compiled code. Without a descriptor for them the program writes its data itself, as
+/// a program without an image does.
 fn initial_of(compiled: &Compiled) -> InitialData {
     let layout = &compiled.facts.initial;
     match compiled.code.try_clone() {

@@ -19,9 +19,10 @@ use crate::code::wasi;
 /// Whether compiled code may be run by this user's lind-boot of this version.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Seal {
-    /// It may.
+    /// It may run.
     Valid,
-    /// Another user compiled it, or it was changed since. Nothing in it is believed, so nothing more is known.
+    /// Another user compiled it, or it was changed since. Nothing in it is trusted, so nothing more
+    /// is known.
     Invalid,
     /// Compiled by another version. Nothing more is known.
     OtherVersion,
@@ -30,7 +31,7 @@ pub enum Seal {
 /// The description of a file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Inspection {
-    /// Of compiled code; none for a .wasm.
+    /// Whether compiled code may run; none for a .wasm.
     pub seal: Option<Seal>,
     /// The version and target that this lind-boot compiles for.
     pub engine: &'static str,
@@ -45,7 +46,7 @@ pub struct ModuleFacts {
     pub entry: Entry,
     /// Imports, as module.name.
     pub imports: Vec<String>,
-    /// Where the heap begins: what is below is code's data.
+    /// The address where the heap begins: the program's data are below.
     pub heap_base: u32,
     /// The calls that it declares to handle.
     pub manifest: Manifest,
@@ -64,7 +65,7 @@ impl<P> Images<P> {
     /// Describes a .wasm or a .cwasm file.
     ///
     /// # Errors
-    /// When it cannot be read or is neither, or is a module that no cage can run; why not.
+    /// The file cannot be read, is neither, or is a module that no cage can run; with the reason.
     pub fn inspect(&self, path: &Path) -> Result<Inspection> {
         use std::os::unix::fs::FileExt;
         let file = File::open(path).with_context(|| format!("cannot open {}", path.display()))?;

@@ -1,8 +1,9 @@
-//! The functions that a signal's handler must not be left out of by a jump: those that call setjmp, which catch a jump only
-//! around what they call.
+//! The functions that a signal handler must not leave by a jump: those that call setjmp, which
+//! catch a jump only around their own calls.
 //!
-//! Such a function was compiled with calls of [`POLL`] in its loops (scripts/driver/jumps.py), so a signal
-//! soon finds it in something that it has called. A function that was not is interrupted anywhere, as all others are.
+//! Such a function was compiled with calls of [`POLL`] in its loops (scripts/driver/jumps.py), so a
+//! signal soon finds it in one of its callees. A function without such calls is interrupted
+//! anywhere, as all others are.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -18,14 +19,14 @@ const POLL: &str = "__lind_poll";
 /// The imports that they call without catching anything.
 const UNCAUGHT: [&str; 2] = ["__wasm_setjmp", "__wasm_setjmp_test"];
 
-/// Where such functions are in a module's machine code: pairs of start and end, ascending.
+/// The ranges of such functions in a module's machine code: pairs of start and end, ascending.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Jumps(Arc<[u32]>);
 
 /// The functions' indices. `first` is that of the first body, `exported` finds a function by name.
 ///
 /// # Errors
-/// When the module is not valid.
+/// The module is not valid.
 pub fn find(
     wasm: &[u8],
     bodies: &[Range<usize>],
@@ -47,14 +48,14 @@ pub fn find(
 }
 
 impl Jumps {
-    /// Of a compiled module and the indices of the functions.
+    /// The ranges in a compiled module, by the indices of the functions.
     ///
     /// # Errors
-    /// When its code is larger than code can be.
+    /// The machine code is larger than code can be.
     pub fn of(module: &Module, functions: &HashSet<u32>) -> Result<Jumps> {
         let mut places = Vec::with_capacity(2 * functions.len());
         if !functions.is_empty() {
-            // In the order in which the code lies, as `places_in` of the compiler has made sure.
+            // They are in the order of the code, which `places_in` of the compiler has checked.
             for function in module.functions().filter(|function| functions.contains(&function.index.as_u32())) {
                 places.push(u32::try_from(function.offset)?);
                 places.push(u32::try_from(function.offset + function.len)?);
@@ -63,13 +64,13 @@ impl Jumps {
         Ok(Jumps(places.into()))
     }
 
-    /// As [`Jumps::to_bytes`] gave them.
+    /// Reads the bytes of [`Jumps::to_bytes`].
     pub fn from_bytes(bytes: &[u8]) -> Jumps {
         let (words, _) = bytes.as_chunks();
         Jumps(words.iter().map(|word| u32::from_le_bytes(*word)).collect())
     }
 
-    /// For a file: 4 bytes each.
+    /// The bytes for a file: 4 for each offset.
     pub fn to_bytes(&self) -> Vec<u8> {
         self.0.iter().flat_map(|place| place.to_le_bytes()).collect()
     }

@@ -1,4 +1,4 @@
-//! The per-user key that signs compiled code, and where compiled code is kept.
+//! The per-user key that signs compiled code, and the directories of key and cache.
 //!
 //! A compiled program is native code: only what this user's lind-boot compiled may run. The key
 //! proves it. It lives outside every guest root and is made on first use. A second file beside it
@@ -23,39 +23,40 @@ use crate::code::signature::{Checks, Secret};
 /// The beginning of error messages.
 const KEPT: &str = "the key of compiled code, in $XDG_DATA_HOME or ~/.local/share";
 
-/// The files.
+/// The names of the files.
 const KEY: &str = "key";
 const CHECKS: &str = "key.check";
 
-/// Directories that must not be inside a guest's root, and what was read from them.
+/// The key and the cache, with their directories, which must not be inside a guest's root.
 pub struct CodeStore {
     /// The keys that verify compiled code.
     pub checks: Checks,
     /// The process that compiles.
     pub(crate) compiles: Compiles,
-    /// Where compiled code is cached; none if it cannot be made.
+    /// The directory where compiled code is cached; none if it cannot be made.
     pub cache: Option<OwnedFd>,
     /// The directories of key and cache, for the runner to check against the guest's root.
     pub private: Vec<PathBuf>,
     /// The most bytes that the cache may hold.
     pub limit: u64,
-    /// Why the key is one of this process only: then nothing that it compiles is of use to another.
+    /// The reason why the key is known to this process only: then code that it compiles is of no
+    /// use to another.
     pub unkept: Option<String>,
 }
 
 /// The process that compiles the modules that the cache does not have.
 pub(crate) enum Compiles {
-    /// This process, which runs no guests and has the user's key.
+    /// This process, which runs no guests and holds the user's key.
     Here([u8; 32]),
-    /// Another one.
+    /// Another process.
     There(Arc<Link>),
 }
 
-/// Where key and cache are.
+/// The place of key and cache.
 pub enum Kept {
     /// In these directories.
     In(PathBuf, PathBuf),
-    /// Nowhere, and why.
+    /// Nowhere, for this reason.
     Nowhere(String),
 }
 
@@ -69,18 +70,19 @@ impl Kept {
     }
 }
 
-/// Where key and cache of a user may be.
+/// A possible place of a user's key and cache.
 struct Place {
     data: PathBuf,
     cache: PathBuf,
 }
 
 impl CodeStore {
-    /// Opens the user's key and cache, making them on first use: in the home directory that HOME names, or else in the one that the
-    /// user database does. Where neither can have them, the key is a new one that is kept nowhere. For processes that run no guests.
+    /// Opens the user's key and cache, making them on first use: in the home directory that HOME
+    /// names, or else in the one from the user database. If neither can hold them, the key is a new
+    /// one that is not stored. For processes that run no guests.
     ///
     /// # Errors
-    /// When there is a key that others may read or have made.
+    /// A key exists that others may read, or that others may have made.
     pub fn open() -> Result<CodeStore> {
         let (mut why, limit) = (None, limit()?);
         for place in Place::all() {
@@ -101,7 +103,7 @@ impl CodeStore {
         Ok(CodeStore { checks, compiles, cache: None, private: Vec::new(), limit, unkept: Some(why) })
     }
 
-    /// The directories that may hold this user's key or cache, as far as they are there.
+    /// The existing directories that may hold this user's key or cache.
     pub fn places() -> Vec<PathBuf> {
         Place::all().flat_map(|place| [place.data, place.cache]).filter_map(|path| path.canonicalize().ok()).collect()
     }
@@ -111,10 +113,10 @@ impl CodeStore {
         self.private.get(1).map(PathBuf::as_path)
     }
 
-    /// As [`CodeStore::open`], with the directories named.
+    /// Like [`CodeStore::open`], with given directories.
     ///
     /// # Errors
-    /// As for `open`.
+    /// The errors of `open`.
     pub fn open_in(data: &Path, cache: &Path) -> Result<CodeStore> {
         let (key, file) = read_key(data).context(KEPT)?;
         let checks = Secret::of(&key)?.checks();
@@ -125,10 +127,11 @@ impl CodeStore {
         Self::with_cache(checks, Compiles::Here(key), data, cache)
     }
 
-    /// As [`CodeStore::open`], for a process that runs guests: the key is not read, and `link` compiles. Call it before confinement.
+    /// Like [`CodeStore::open`], for a process that runs guests: the key is not read, and `link`
+    /// compiles. Call it before confinement.
     ///
     /// # Errors
-    /// As for `open`.
+    /// The errors of `open`.
     pub fn beside(link: &Arc<Link>) -> Result<CodeStore> {
         let limit = limit()?;
         let compiles = || Compiles::There(Arc::clone(link));
@@ -150,7 +153,7 @@ impl CodeStore {
     }
 
     /// # Errors
-    /// When others can write to one of the directories.
+    /// Others can write to one of the directories.
     fn with_cache(checks: Checks, compiles: Compiles, data: &Path, cache: &Path) -> Result<CodeStore> {
         ensure_own(data)?;
         ensure_own(cache)?;
@@ -162,7 +165,7 @@ impl CodeStore {
     /// The secret that signs compiled code.
     ///
     /// # Errors
-    /// In a process that runs guests.
+    /// This process runs guests, and so has no secret.
     pub(crate) fn secret(&self) -> Result<Secret> {
         match &self.compiles {
             Compiles::Here(key) => Secret::of(key),
@@ -172,7 +175,7 @@ impl CodeStore {
 }
 
 impl CodeStore {
-    /// Makes sure that the cache's directory leads nowhere else.
+    /// Makes sure that the descriptor of the cache's directory leads nowhere else.
     ///
     /// # Errors
     /// EPERM without rights over mounts.
@@ -187,7 +190,7 @@ impl CodeStore {
 impl Place {
     fn all() -> impl Iterator<Item = Place> {
         let (data, cache) = (named("XDG_DATA_HOME"), named("XDG_CACHE_HOME"));
-        // Without a home, if none is needed.
+        // The last place needs no home.
         homes().map(Some).chain([None]).filter_map(move |home| {
             let below = |base: &Option<PathBuf>, usual| {
                 Some(base.clone().or_else(|| Some(home.as_ref()?.join(usual)))?.join("lind"))
@@ -264,7 +267,7 @@ fn is_a_link(path: &Path) -> String {
     format!("{} is a symbolic link, and may lead to where guests are; put the key itself there", path.display())
 }
 
-/// Where it leads is not looked at, so it must not be a link.
+/// Opens without following a link.
 fn open_key(path: &Path) -> std::io::Result<File> {
     OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW).open(path)
 }
@@ -273,7 +276,7 @@ fn open_key(path: &Path) -> std::io::Result<File> {
 /// one that is there. The key is not read.
 ///
 /// # Errors
-/// When there is a key that is not fit to be used.
+/// A key exists that cannot be used.
 fn kept_checks(data: &Path) -> Result<Option<Checks>> {
     let path = data.join(KEY);
     let Ok(key) = std::fs::symlink_metadata(&path) else { return Ok(None) };
@@ -305,7 +308,8 @@ fn check_key(mut file: File, path: &Path) -> Result<([u8; 32], KeyFile)> {
     Ok((key, key_file(&metadata)))
 }
 
-/// Which file a key is in, and since when: another key is in another file, or was written to this one later.
+/// Identifies the file of a key and its last change: another key is in another file, or was written
+/// to this one later.
 type KeyFile = [u8; 32];
 
 fn key_file(metadata: &std::fs::Metadata) -> KeyFile {
@@ -337,7 +341,7 @@ fn write_checks(data: &Path, checks: &Checks, of: &KeyFile) -> std::io::Result<(
     written
 }
 
-/// A new name. Runs in two containers may have one process id.
+/// A new name beside the files. Runs in two containers may have the same process id.
 fn aside(data: &Path) -> std::io::Result<PathBuf> {
     let mut name = [0; 8];
     File::open("/dev/urandom")?.read_exact(&mut name)?;
@@ -348,7 +352,8 @@ fn make_key(data: &Path, path: &Path) -> Result<([u8; 32], KeyFile)> {
     make_private(data)?;
     let mut key = [0; 32];
     File::open("/dev/urandom")?.read_exact(&mut key)?;
-    // Written aside and put into place, so that two first runs agree on one key and none sees half of one.
+    // It is written under another name and renamed, so that two first runs agree on one key and
+    // none sees half of one.
     let aside = aside(data)?;
     let put = write_private(&aside, &key).and_then(|()| put_new(&aside, path));
     let _ = std::fs::remove_file(&aside);
@@ -360,7 +365,8 @@ fn make_key(data: &Path, path: &Path) -> Result<([u8; 32], KeyFile)> {
     }
 }
 
-/// Gives a file a name that no other has: at once, or where the filesystem cannot do that, by a second name for a moment.
+/// Gives a file a name that no other has: in one call, or where the filesystem cannot do that, by a
+/// second name for a moment.
 fn put_new(from: &Path, to: &Path) -> std::io::Result<()> {
     let here = rustix::fs::CWD;
     match rustix::fs::renameat_with(here, from, here, to, rustix::fs::RenameFlags::NOREPLACE) {
@@ -407,7 +413,7 @@ mod tests {
         assert_eq!(kept(&data), None, "it is of the key before");
         let second = open().checks;
         assert!(second != first && kept(&data) == Some(second));
-        // Into the same file.
+        // The next one is written to the same file.
         std::thread::sleep(std::time::Duration::from_millis(20));
         std::fs::write(data.join(KEY), [4; 32]).unwrap();
         assert_eq!(kept(&data), None, "the key was written anew");

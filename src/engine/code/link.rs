@@ -1,7 +1,7 @@
-//! The other process that compiles, as the one that runs guests sees it.
+//! The compiler process, as the process that runs guests sees it.
 //!
-//! It is made before there is a guest, a thread or a wall, so it is none of what a guest could
-//! change. The code that it returns is trusted no more than any other file: it has to be signed.
+//! It is forked before there is a guest, a thread or a wall, so no guest can change it. The code
+//! that it returns is trusted no more than any other file: it has to be signed.
 
 #![allow(unsafe_code)]
 
@@ -27,22 +27,23 @@ use crate::code::signature::Checks;
 use crate::code::walls::{self, Wall, Walls};
 use crate::code::wire::{self, Answer, Heard, Request};
 
-/// How long who asks waits for room for one more request.
+/// How long a caller waits for space for one more request.
 const ROOM: Duration = Duration::from_millis(4);
 
-/// So many modules are asked for at once; further ones wait here. The other process has to keep two descriptors of each.
+/// The most modules that are asked for at once; further ones wait here. The compiler process has to
+/// keep two descriptors for each.
 pub const ASKED_AT_ONCE: usize = 16;
 
-/// How long a start waits for what only saves later ones time.
+/// How long a start waits for work that only saves later starts time.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// A process that compiles.
+/// The connection to a compiler process.
 pub struct Link {
-    /// None where the host had no process to give.
+    /// None if the host could not start the process.
     socket: Option<OwnedFd>,
-    /// Until it has been waited for.
+    /// The process, until it has been waited for.
     process: Mutex<Option<Pid>>,
-    /// How many modules are asked for.
+    /// The number of modules that are asked for.
     asked: Mutex<usize>,
 }
 
@@ -55,10 +56,10 @@ impl Drop for Turn<'_> {
     }
 }
 
-/// Why something was not done, as the other process says.
+/// An error of the compiler process.
 #[derive(Debug)]
 pub struct Told {
-    /// For who asked.
+    /// The error for the caller.
     pub errno: Errno,
     reason: String,
 }
@@ -72,7 +73,7 @@ impl fmt::Display for Told {
 impl std::error::Error for Told {}
 
 impl Told {
-    /// An error, and what people read.
+    /// An error, with a reason for people.
     pub fn new(errno: Errno, reason: impl Into<String>) -> Told {
         Told { errno, reason: reason.into() }
     }
@@ -83,8 +84,9 @@ fn told(errno: Errno, reason: impl Into<String>) -> anyhow::Error {
 }
 
 impl Link {
-    /// Makes the process: a copy of this one, which must have one thread. `walls` are put up around it before it looks at anything that is
-    /// asked of it, with the cache inside. Where the host has no process to give, what is compiled already runs.
+    /// Forks the process: a copy of this one, which must have one thread. `walls` are put up around
+    /// it, with the cache inside, before it reads any request. If the host cannot start a process,
+    /// code that is compiled already still runs.
     ///
     /// # Errors
     /// EMFILE, ENFILE.
@@ -94,7 +96,7 @@ impl Link {
         match unsafe { libc::fork() } {
             0 => serve::serve(theirs, walls),
             pid => {
-                // Whichever thread ends the runner ends this too.
+                // The compiler ends with the runner, whichever thread ends that.
                 lind_kernel::fd::keep_also(ours.as_fd());
                 let process = Mutex::new(Pid::from_raw(pid.max(0)));
                 Ok(Link { socket: (pid > 0).then_some(ours), process, asked: Mutex::new(0) })
@@ -102,11 +104,12 @@ impl Link {
         }
     }
 
-    /// Ends the process. It is waited for, so that none is left to whoever adopts it.
+    /// Ends the process and waits for it, so that no zombie is left to its new parent.
     pub fn end(&self) {
         let Some(socket) = &self.socket else { return };
         let Some(process) = self.process.locked().take() else { return };
-        // It ends when nobody can ask any more, unless somebody has stopped it: then it is left to whoever adopts it.
+        // It exits when nobody can ask any more, unless somebody has stopped it: then its new
+        // parent waits for it.
         if rustix::net::shutdown(socket, rustix::net::Shutdown::Write).is_ok() && has_ended(socket) {
             let _ = rustix::io::retry_on_intr(|| waitpid(Some(process), WaitOptions::empty()));
         }
@@ -116,25 +119,27 @@ impl Link {
     /// none.
     ///
     /// # Errors
-    /// Why they cannot be used.
+    /// The reason why they cannot be used.
     pub fn keys(&self) -> Result<(Checks, Kept)> {
         let (bytes, _) = self.ask(Request::Keys, None, None, &mut |_, _| ())?;
         let (checks, kept) = bytes.split_first_chunk().context("no keys")?;
         Ok((Checks::from_bytes(checks), Kept::of_bytes(kept).context("no place of keys")?))
     }
 
-    /// Which walls are around it.
+    /// The walls around it.
     ///
     /// # Errors
-    /// Why it cannot be asked.
+    /// The reason why it cannot be asked.
     pub fn walls(&self) -> Result<Vec<Wall>> {
         Ok(walls::of_bytes(&self.ask(Request::Walls, None, None, &mut |_, _| ())?.0))
     }
 
-    /// Compiled code of the module in a file, in a file. `gone` says whether who waits for it no longer does: then it is not compiled any further.
+    /// Compiles the module in a file; returns a file of code. `gone` tells whether the waiting
+    /// thread has gone: then the compilation is cancelled.
     ///
     /// # Errors
-    /// EINTR when nobody waits any more; what is wrong with the module; ENOMEM where compiling it takes more than there is.
+    /// EINTR when nobody waits any more; the fault of the module; ENOMEM if compiling it takes more
+    /// memory than there is.
     pub fn compile(&self, module: BorrowedFd<'_>, gone: Option<Gone<'_>>, shown: &mut Shown) -> Result<OwnedFd> {
         let _turn = self.turn(gone)?;
         let count = |number| usize::try_from(number).unwrap_or(usize::MAX);
@@ -143,7 +148,8 @@ impl Link {
         code.context("the compiler has handed nothing over")
     }
 
-    /// Sees to it that later starts of a file need not read it. Failing that costs time, not correctness; so does a compiler that others keep busy.
+    /// Makes later starts of a file quick: they need not read it. A failure costs time, not
+    /// correctness; so does a busy compiler.
     pub fn remember(&self, file: BorrowedFd<'_>) {
         let began = Instant::now();
         let late = || began.elapsed() > PATIENCE;
@@ -209,7 +215,7 @@ impl Drop for Link {
     }
 }
 
-/// Whether nobody is left at the other end, after a moment.
+/// Whether the other end is closed, after a moment.
 fn has_ended(socket: &OwnedFd) -> bool {
     let began = Instant::now();
     while let Some(left) = PATIENCE.checked_sub(began.elapsed()) {
@@ -227,14 +233,14 @@ fn of_host(error: HostErrno, what: &str) -> anyhow::Error {
     told(Errno::from_raw(error.raw_os_error()), format!("{what}: {error}"))
 }
 
-/// Waits until something comes, or a signal, or the time is over.
+/// Waits for a message, a signal, or the end of the time.
 fn wait(socket: &OwnedFd, time: Option<Duration>) {
     let time = time.map(|time| Timespec { tv_sec: 0, tv_nsec: time.subsec_nanos().into() });
     let _ = poll(&mut [PollFd::new(socket, PollFlags::IN)], time.as_ref());
 }
 
 impl Kept {
-    /// As it is told.
+    /// The bytes of a message.
     pub fn to_bytes(&self) -> Vec<u8> {
         use std::os::unix::ffi::OsStrExt;
         match self {

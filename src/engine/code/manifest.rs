@@ -1,15 +1,19 @@
 //! The manifest of a grate: the custom section `lind.grate`, in which its module declares the calls
 //! that it handles and the options that it takes.
 //!
-//! The section is a sequence of texts, each with a NUL at its end: a word for what the grate may do with a call, a space,
-//! and the call's name, its number if the table has no name for it, or `any`. Objects are linked by putting their sections
-//! one behind the other, so entries come in any order and more than once; the strongest counts.
+//! The section is a sequence of texts, each with a NUL at its end: a word for the grate's power
+//! over the call, a space, and the call's name, its number if the table has no name for it, or
+//! `any`. The linker concatenates the sections of objects, so entries come in any order and more
+//! than once; the strongest counts.
 //!
-//! Three more say how the grate reads its command line: `composes 2` that it takes so many `%{ ... %}` (`any` for one or more), `takes places` that each of
-//! its options may have its place in a file before it ([`PLACE`]), and `option p policy reads` that it has an option with a value, and what that is ([`Takes`]).
+//! Three more words declare how the grate reads its command line: `composes 2`, that it takes so
+//! many `%{ ... %}` (`any` for one or more); `takes places`, that each of its options may be
+//! preceded by its position in a file ([`PLACE`]); and `option p policy reads`, that it has an
+//! option with a value of this kind ([`Takes`]).
 //!
-//! `follows` is what the SDK adds for itself, to know of clients that are born and that end. Alone it declares nothing:
-//! grates without a manifest (Lind's, and those that choose their calls while they run) may register anything.
+//! `follows` is added by the SDK itself, to learn of clients that are born and that exit. Alone it
+//! declares nothing: grates without a manifest (Lind's, and those that choose their calls while
+//! they run) may register anything.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,7 +27,7 @@ pub const SECTION: &str = "lind.grate";
 /// The export of a grate that is its filter (see `grate::filter`).
 pub const FILTER: &str = "__lind_filter";
 
-/// The export that says whose filter it is.
+/// The export that returns which entry the filter belongs to.
 pub const FILTERED: &str = "__lind_filtered";
 
 /// A larger section is rejected.
@@ -73,7 +77,7 @@ impl Manifest {
     /// Reads the section.
     ///
     /// # Errors
-    /// When it is not one.
+    /// The section is malformed.
     pub fn parse(section: &[u8]) -> Result<Manifest> {
         ensure!(section.len() <= MAX_SIZE, "the manifest has more than {MAX_SIZE} bytes");
         let mut manifest = Manifest::default();
@@ -125,7 +129,8 @@ impl Manifest {
         Ok(())
     }
 
-    /// Whether there is one: the grate may then register what it declares and nothing else.
+    /// Whether the module has a manifest: the grate may then register only the calls that it
+    /// declares.
     pub fn declared(&self) -> bool {
         self.calls.values().any(|role| *role > Role::Follows)
     }
@@ -142,7 +147,7 @@ impl Manifest {
         self.calls.get(&nr).copied()
     }
 
-    /// Whether the SDK may watch a call to know of clients, whatever else is declared for it.
+    /// Whether the SDK may watch a call to follow clients, whatever else is declared for it.
     pub fn follows(&self, nr: u32) -> bool {
         self.followed.contains(&nr)
     }
@@ -152,7 +157,7 @@ impl Manifest {
         self.calls.get(&NR_ANY).copied()
     }
 
-    /// How many `%{ ... %}` it takes, if it is a composer; 0 is one or more.
+    /// The number of `%{ ... %}` that a composer takes; 0 is one or more.
     pub fn composes(&self) -> Option<u32> {
         self.composes
     }
@@ -172,7 +177,7 @@ impl Manifest {
         self.calls.iter().map(|(nr, role)| (*nr, *role))
     }
 
-    /// The section that [`Manifest::parse`] reads the same from.
+    /// The section, as [`Manifest::parse`] reads it.
     pub(crate) fn section(&self) -> Vec<u8> {
         let line = |(nr, role): (u32, Role)| format!("{} {}\0", role.word(), call_name(nr));
         let weaker = self.followed.iter().map(|nr| (*nr, Role::Follows)).filter(|(nr, role)| self.calls[nr] > *role);
@@ -185,7 +190,7 @@ impl Manifest {
     }
 }
 
-/// A number as manifests and messages have it.
+/// The name of a number in manifests and messages.
 pub fn call_name(nr: u32) -> String {
     match nr {
         NR_ANY => "any".to_owned(),

@@ -1,12 +1,15 @@
-//! Which native code may run: from the bytes of a module to machine code that this user compiled.
+//! Decides which native code may run: from the bytes of a module to machine code that this user
+//! compiled.
 //!
-//! A program for WASI gets what it imports ([`wasi`]), a module is checked ([`validate`], [`manifest`],
-//! [`filter_verifier`]), its start-up data is worked out ([`data_image`]), it is compiled ([`compile`], [`engines`], [`progress`]), and the result is kept in a signed file
-//! ([`cwasm`], [`cache`], [`key`], [`signature`], [`verified`], [`remember`]). [`image`] ties these together; [`inspect`] tells a person.
-//! Where guests run, another process compiles and signs: [`link`] asks it, [`serve`] is what it does, [`wire`] what they say,
-//! [`walls`] what is around it. [`ending`] ends who compiles. [`own_code`] is the runner's.
+//! A program for WASI gets an adapter ([`wasi`]), a module is checked ([`validate`], [`manifest`],
+//! [`filter_verifier`]), its start-up data is computed ([`data_image`]), it is compiled
+//! ([`compile`], [`engines`], [`progress`]), and the result is kept in a signed file ([`cwasm`],
+//! [`cache`], [`key`], [`signature`], [`verified`], [`remember`]). [`image`] ties these together;
+//! [`inspect`] describes files to people. Beside a process that runs guests, another one compiles
+//! and signs: [`link`] is its caller, [`serve`] its work, [`wire`] the messages between them,
+//! [`walls`] its confinement. [`ending`] ends a compilation. [`own_code`] is the runner's.
 //!
-//! A security reviewer starts here: only what this folder lets through is executed.
+//! A security reviewer starts here: only code that this folder lets through is executed.
 
 pub mod cache;
 pub(crate) mod compile;

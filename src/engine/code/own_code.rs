@@ -1,19 +1,21 @@
-//! The runner's own code, as it is mapped.
+//! Frees the memory of the runner's own code.
 
 #![allow(unsafe_code)]
 
-/// Unmaps the pages of this process's program file that are code and constants, which a process that waits has no use for. The host has
-/// them still, and maps those again that are used.
+/// Unmaps the pages of code and constants of this process's program file, which a waiting process
+/// does not use. The host still has them, and maps a page again when it is used.
 pub fn let_go() {
     unsafe extern "C" {
-        /// Where the program file is mapped, and where its code ends; the linker knows.
+        /// The linker's symbols for the start of the program file's mapping, and for the end of its
+        /// code.
         static __executable_start: u8;
         static etext: u8;
     }
     const PAGE: usize = 4096;
     let (start, end) = (&raw const __executable_start, &raw const etext);
     let length = (end.addr() / PAGE * PAGE).saturating_sub(start.addr());
-    // SAFETY: what lies between the two is mapped from the file and never written, so that it comes back as it was.
+    // SAFETY: the pages between the two are mapped from the file and never written, so that they
+    // come back as they were.
     unsafe { libc::madvise(start.cast_mut().cast(), length, libc::MADV_DONTNEED) };
 }
 

@@ -1,8 +1,10 @@
-//! How far the compiler is, for whoever waits. At a terminal that is a line on standard error from the second second on, gone when it is done;
-//! elsewhere one line for each module that takes longer than two. And how long it has taken, which is nobody's time but the compiler's.
+//! Shows the progress of the compiler to a waiting user. At a terminal that is a line on standard
+//! error from the second second on, erased when it is done; elsewhere one line for each module that
+//! takes longer than two. It also measures how long compiling has taken, which does not count as
+//! the command's time.
 //!
-//! The compiler's own clock for its passes counts the functions: it has to be told when each begins. A compiler in a process of its own
-//! tells the one where the line is written.
+//! The compiler's own clock for its passes counts the functions: it is called when each begins. A
+//! compiler in a process of its own reports to the process that writes the line.
 
 use std::any::Any;
 use std::io::IsTerminal;
@@ -15,10 +17,10 @@ use lind_kernel::lock::{Locked, unpoisoned};
 use lind_kernel::{stdio, text};
 use wasmparser::{Parser, Payload};
 
-/// How long somebody at a terminal waits before being told why.
+/// How long a user at a terminal waits before the line appears.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// And who reads lines, each of which stays.
+/// How long a reader of lines waits, each of which stays.
 const PATIENCE_WITH_LINES: Duration = Duration::from_secs(2);
 
 /// The interval at which the line is updated.
@@ -27,7 +29,7 @@ const BEAT: Duration = Duration::from_millis(250);
 /// The stack of the thread that writes it, in bytes.
 const STACK: usize = 128 << 10;
 
-/// The most of a name that is shown: a line that is wider than the terminal cannot be taken back.
+/// The most characters of a name that are shown: a line wider than the terminal cannot be erased.
 const SHOWN: usize = 48;
 
 /// Erases the line.
@@ -39,54 +41,56 @@ static BEGUN: AtomicUsize = AtomicUsize::new(0);
 static UNDER_WAY: Mutex<UnderWay> =
     Mutex::new(UnderWay { modules: Vec::new(), functions: 0, told: false, since: None, before: Duration::ZERO });
 
-/// A module has been compiled, or the line is gone.
+/// Signalled when a module has been compiled, or the line is gone.
 static CHANGED: Condvar = Condvar::new();
 
 /// The modules that are being compiled at this moment.
 struct UnderWay {
     modules: Vec<Named>,
-    /// Of all modules, since nothing was compiled.
+    /// The functions of all modules, since nothing was compiled.
     functions: usize,
-    /// Whether there is a thread that tells of it.
+    /// Whether a thread shows the progress.
     told: bool,
-    /// Since when something is compiled.
+    /// The time since when something has been compiled.
     since: Option<Instant>,
-    /// How long something was compiled before that.
+    /// The time that was spent compiling before that.
     before: Duration,
 }
 
-/// A module.
+/// A module that is being compiled.
 struct Named {
     name: String,
     began: Instant,
-    /// Whether it is kept, so that this is the only time.
+    /// Whether the code is kept, so that this is the only time.
     once: bool,
-    /// Whether there was a line about it.
+    /// Whether a line was written about it.
     said: bool,
 }
 
-/// How long this process has had modules compiled.
+/// The time that this process has spent waiting for the compiler.
 pub fn spent() -> Duration {
     let under_way = UNDER_WAY.locked();
     under_way.before + under_way.since.map_or(Duration::ZERO, |since| since.elapsed())
 }
 
-/// Is told how many functions have begun, at each.
+/// Called with the number of functions that have begun, at each.
 type Listener = Box<dyn Fn(usize) + Send + Sync>;
 
 static LISTENER: OnceLock<Listener> = OnceLock::new();
 
-/// Has `listener` told how far the compiler of this process is. The first one is.
+/// Reports the progress of this process's compiler to `listener`, too. Only the first listener
+/// counts.
 pub fn tell_also(listener: Listener) {
     let _ = LISTENER.set(listener);
 }
 
-/// Gets a line about a module that takes long to compile.
+/// Called with the line about a module that takes long to compile.
 type Reader = Box<dyn Fn(&str) + Send + Sync>;
 
 static READER: OnceLock<Reader> = OnceLock::new();
 
-/// Has `reader` get the lines, too, that are written where standard error is not a terminal. The first one does.
+/// Passes the lines that are written where standard error is not a terminal to `reader`, too. Only
+/// the first reader counts.
 pub fn show_also(reader: Reader) {
     let _ = READER.set(reader);
 }
@@ -101,17 +105,17 @@ impl Profiler for Count {
                 listener(begun);
             }
         }
-        // Of no size, so that nothing is allocated.
+        // A value without a size, so that nothing is allocated.
         Box::new(())
     }
 }
 
-/// Has the functions counted that this thread compiles.
+/// Counts the functions that this thread compiles.
 pub fn count_here() {
     set_thread_profiler(Box::new(Count));
 }
 
-/// A module that is compiled as long as this lives.
+/// Shows that a module is being compiled, as long as it lives.
 pub struct Shown {
     name: String,
     /// The progress that another process reported.
@@ -119,8 +123,8 @@ pub struct Shown {
 }
 
 impl Shown {
-    /// A module begins, of which this process compiles so many functions. `once`: what comes of it is kept. The thread that this may
-    /// start has the caller's mask of signals.
+    /// A module begins, of which this process compiles so many functions. `once`: the code is kept.
+    /// The thread that this may start has the caller's mask of signals.
     pub fn begin(name: &str, functions: usize, once: bool) -> Shown {
         let name = shortened(name);
         let mut under_way = UNDER_WAY.locked();
@@ -182,7 +186,7 @@ fn show() {
     CHANGED.notify_all();
 }
 
-/// A line for each module.
+/// Writes a line for each module.
 fn tell() {
     let mut under_way = UNDER_WAY.locked();
     loop {
@@ -209,19 +213,19 @@ fn tell() {
 fn line(modules: &[Named], begun: usize, functions: usize) -> String {
     let name = modules.first().map_or("", |module| &module.name);
     let others = if modules.len() > 1 { format!(" and {} more", modules.len() - 1) } else { String::new() };
-    // A function that has begun is not done, and some are the engine's own.
+    // A function that has begun has not ended, and some are the engine's own.
     let percent = begun.saturating_mul(100).checked_div(functions).unwrap_or(0).min(99);
     format!("{BLANK}compiling {name}{others}: {percent} %")
 }
 
-/// A name without what a terminal could take for an order, and its end if it is long.
+/// A name without control sequences for a terminal; of a long one the end.
 fn shortened(name: &str) -> String {
     let name: Vec<char> = text::shown(name).chars().collect();
     let (cut, rest) = name.split_at(name.len().saturating_sub(SHOWN));
     format!("{}{}", if cut.is_empty() { "" } else { "..." }, rest.iter().collect::<String>())
 }
 
-/// How many functions a module defines.
+/// The number of functions that a module defines.
 pub fn functions(wasm: &[u8]) -> usize {
     let count = Parser::new(0).parse_all(wasm).find_map(|payload| match payload {
         Ok(Payload::CodeSectionStart { count, .. }) => Some(count),

@@ -1,7 +1,7 @@
 //! Work that is done once so that later starts of a file need not read it from end to end.
 //!
-//! It is done from the file itself, with what this process finds in it: a note that says what somebody else says would let a
-//! runner that was taken over choose what later runs start.
+//! The compiler process reads the file itself and notes its own findings: if a note could repeat
+//! another process's claim, a runner that was taken over could choose what later runs start.
 
 use std::fs::File;
 
@@ -13,7 +13,8 @@ use crate::code::image::{hash_of, read_source};
 use crate::code::signature::Checks;
 use crate::code::verified::{FileState, Note, read_unwritten};
 
-/// Notes that the code of a module or a .cwasm is in the cache, or puts that of a .cwasm there. Failing that costs time, not correctness.
+/// Notes that the code of a module or a .cwasm is in the cache, or puts that of a .cwasm there. A
+/// failure costs time, not correctness.
 pub fn remember(cache: &Cache, checks: &Checks, file: &File) {
     let mut start = [0; Kind::BYTES];
     let got = rustix::io::pread(file, &mut start, 0).unwrap_or(0);
@@ -47,8 +48,8 @@ fn remember_compiled(cache: &Cache, checks: &Checks, file: &File) {
     }
 }
 
-/// The code of the module with this hash, if it is in the cache, has a right signature, and nobody else can change it; and the state
-/// that its file was in before that was looked at.
+/// The code of the module with this hash, if it is in the cache, has a right signature, and nobody
+/// else can change it; with the state of its file before that check.
 pub fn of_source(cache: &Cache, checks: &Checks, source: &[u8; 32]) -> Option<(Compiled, FileState)> {
     let file = cache.get(&name_in_cache(blake3::Hash::from_bytes(*source)))?;
     let state = FileState::of(&file).ok()?;

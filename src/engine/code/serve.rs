@@ -1,10 +1,13 @@
-//! The process that compiles. It has the user's secret and writes the cache; the one that runs guests has and does neither.
+//! The compiler process. It holds the user's secret and writes the cache; the process that runs
+//! guests can do neither.
 //!
-//! It is a copy of `lind-boot` from before there were guests, has none of its descriptors, and does nothing until it is asked. Then it
-//! puts up walls of its own, and for each module makes a child that compiles it, signs what comes of it, and ends. So what a module does to
-//! the compiler (all memory, minutes, a crash) ends one child, which is an error for the cage that asked. Compiled code depends on nothing but the
-//! module's bytes, which are copied before they are looked at. So who asks for something has nothing by it that a user without a
-//! key could not have: code of a module that was checked.
+//! It is forked from `lind-boot` before there are guests, has none of its descriptors, and does
+//! nothing until the first request. Then it puts up walls of its own, and for each module forks a
+//! child that compiles it, signs the code, and exits. So a module that makes the compiler use all
+//! memory, run for minutes, or crash ends one child, and the cage that asked gets an error.
+//! Compiled code depends on nothing but the module's bytes, which are copied before they are read.
+//! So a caller gains nothing that a user without a key could not have: code of a module that was
+//! checked.
 
 #![allow(unsafe_code)]
 
@@ -33,10 +36,10 @@ use crate::code::remember::remember;
 use crate::code::walls::{self, Wall, Walls};
 use crate::code::wire::{self, Answer, Heard, Request};
 
-/// Nobody asks any more at the other end of a socket.
+/// The events of a socket whose other end is closed.
 const GONE: PollFlags = PollFlags::HUP.union(PollFlags::RDHUP).union(PollFlags::ERR);
 
-/// Where the socket is from then on: 0, 1 and 2 lead nowhere.
+/// The socket's number from then on: 0, 1 and 2 lead nowhere.
 const SOCKET: RawFd = 3;
 
 /// The signal that ends a child, and how many times the process checks whether the child has exited
@@ -47,7 +50,7 @@ const LOOKS: u32 = 200;
 /// A launcher that has asked for nothing by then has all the code that it needs.
 const SOON: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 
-/// Compiles what is asked for on `socket` until nobody is left there.
+/// Serves the requests on `socket` until the other end is closed.
 pub fn serve(socket: OwnedFd, walls: Walls) -> ! {
     keep_only(socket);
     // SAFETY: `keep_only` put it there, and nothing else owns it.
@@ -63,22 +66,23 @@ pub fn serve(socket: OwnedFd, walls: Walls) -> ! {
     }
     let store = CodeStore::open();
     let around = (walls.around)(store.as_ref().ok().and_then(|store| store.cache.as_ref()).map(AsFd::as_fd));
-    // Only so that who waits for a message hears of the end of a child.
+    // Only so that a wait for messages is interrupted when a child exits.
     ending::handle(libc::SIGCHLD, heard, false);
     Server { socket, store, walls, around, children: Vec::new(), waiting: VecDeque::new() }.run()
 }
 
-/// Lets go of everything of the process that this one is a copy of.
+/// Closes all descriptors that were inherited, except the socket.
 fn keep_only(socket: OwnedFd) {
     let from = socket.into_raw_fd();
-    // SAFETY: nothing of what is closed is used any more: who had it lives in the process that this is a copy of.
+    // SAFETY: no closed descriptor is used any more: its owners live in the process that this is a
+    // copy of.
     unsafe {
-        // Nobody else of this user looks into it, or at what it has read.
+        // No other process of this user may read its memory.
         libc::prctl(libc::PR_SET_DUMPABLE, 0);
         libc::prctl(libc::PR_SET_NAME, c"lind-compile".as_ptr());
         libc::dup2(from, SOCKET);
         if libc::close_range(libc::c_uint::try_from(SOCKET).unwrap_or(0) + 1, libc::c_uint::MAX, 0) != 0 {
-            // A host from before Linux 5.9. Numbers beyond what may be open are not.
+            // A host from before Linux 5.9. Numbers beyond the limit are not open.
             for number in SOCKET + 1..RawFd::try_from(libc::sysconf(libc::_SC_OPEN_MAX)).unwrap_or(RawFd::MAX) {
                 libc::close(number);
             }
@@ -92,7 +96,7 @@ fn keep_only(socket: OwnedFd) {
 }
 
 fn leave(status: i32) -> ! {
-    // SAFETY: nothing is left to be done: what is written is written.
+    // SAFETY: nothing is left to be done: all files are written.
     unsafe { libc::_exit(status) }
 }
 
@@ -102,15 +106,15 @@ struct Server {
     socket: OwnedFd,
     store: Result<CodeStore>,
     walls: Walls,
-    /// Those around this process.
+    /// The walls around this process.
     around: Vec<Wall>,
-    /// Those that work, and what that takes of memory.
+    /// The running children, each with the memory that it needs.
     children: Vec<(Pid, usize)>,
     /// Modules that do not fit into memory yet, the oldest first.
     waiting: VecDeque<Waiting>,
 }
 
-/// A module that is to be compiled.
+/// A module that waits to be compiled.
 struct Waiting {
     answers: OwnedFd,
     file: File,
@@ -134,7 +138,8 @@ impl Server {
         }
     }
 
-    /// Ends, and all that is compiled: nobody waits for it any more. A child that writes a file does so to its end.
+    /// Exits, and ends all compilations: nobody waits for them any more. A child that is writing a
+    /// file finishes it.
     fn end(&mut self) -> ! {
         let tell = |server: &Server, signal| {
             for (child, _) in &server.children {
@@ -154,7 +159,7 @@ impl Server {
         leave(0)
     }
 
-    /// Waits until something is asked, or there may be room for what waits. Whether something is asked.
+    /// Waits for a request, or for memory for a waiting one. Returns whether there is a request.
     fn hears(&mut self) -> bool {
         let askers = self.waiting.iter().map(|waiting| PollFd::new(&waiting.answers, PollFlags::RDHUP));
         let asked = PollFd::new(&self.socket, PollFlags::IN | PollFlags::RDHUP);
@@ -181,7 +186,7 @@ impl Server {
             }
             (Request::Walls, ..) => self.begin(request, &answers, None, 0).map(|()| None),
             (_, None, _) => Err(Told::new(Errno::EBADF, "no file")),
-            // It only saves time, so nobody waits for its turn.
+            // Remembering only saves time, so nobody waits for a turn.
             (Request::Remember, Some(_), Ok(_)) if !self.has_room(0) => Err(Told::new(Errno::EAGAIN, "others read")),
             (Request::Remember, file, Ok(_)) => self.begin(request, &answers, file.as_ref(), 0).map(|()| None),
             (Request::Compile, Some(_), Ok(_)) if self.waiting.len() >= ASKED_AT_ONCE => {
@@ -196,7 +201,7 @@ impl Server {
         tell(&answers, said);
     }
 
-    /// Begins with what waits, as far as there is room.
+    /// Starts waiting modules, as far as their memory fits.
     fn begin_waiting(&mut self) {
         while self.waiting.front().is_some_and(|first| self.has_room(first.needed)) {
             let Some(Waiting { answers, file, needed }) = self.waiting.pop_front() else { return };
@@ -204,7 +209,7 @@ impl Server {
         }
     }
 
-    /// Has a child do it.
+    /// Forks a child for the request.
     fn begin(&mut self, request: Request, answers: &OwnedFd, file: Option<&File>, needed: usize) -> Said<()> {
         // SAFETY: this process has one thread; and the child never returns.
         match unsafe { libc::fork() } {
@@ -228,7 +233,7 @@ impl Server {
         if needed > 0 { fits(&compile, needed, most()) } else { others < AT_ONCE }
     }
 
-    /// Forgets those that have ended.
+    /// Forgets the children that have exited.
     fn reap(&mut self) {
         while let Ok(Some((ended, _))) = wait(WaitOptions::NOHANG) {
             self.children.retain(|child| child.0 != ended);
@@ -241,8 +246,7 @@ impl Server {
         // when this one does.
         self.waiting.clear();
         end_with_whoever_asked(answers);
-        // Should the process that made this one be killed.
-        // SAFETY: it takes a number.
+        // In case the process that forked this one is killed. SAFETY: it takes a number.
         unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, END) };
         let walls = [std::mem::take(&mut self.around), (self.walls.child)()].concat();
         let missing = walls::missing(&walls).filter(|_| self.walls.required && request != Request::Walls);
@@ -270,7 +274,7 @@ impl Server {
 /// The answer for the caller; nothing where a child sends it.
 type Said<T> = std::result::Result<T, Told>;
 
-/// Tells whoever asked, who may not be there any more to hear it.
+/// Answers the caller, which may have exited.
 fn tell(answers: &OwnedFd, said: Said<Option<Vec<u8>>>) {
     let _ = match said {
         Ok(None) => Ok(()),
@@ -285,10 +289,11 @@ impl From<Told> for Answer {
     }
 }
 
-/// The socket of whoever asked.
+/// The socket of the caller.
 static ASKER: AtomicI32 = AtomicI32::new(-1);
 
-/// Ends this process as soon as whoever asked closes the other end: it has been killed, or the whole runner has gone.
+/// Ends this process as soon as the caller closes the other end: it has been killed, or the whole
+/// runner has exited.
 fn end_with_whoever_asked(answers: &OwnedFd) {
     ASKER.store(answers.as_raw_fd(), Ordering::SeqCst);
     ending::handle(libc::SIGCHLD, heard, false);
@@ -299,7 +304,7 @@ fn end_with_whoever_asked(answers: &OwnedFd) {
         libc::fcntl(answers.as_raw_fd(), libc::F_SETOWN, libc::getpid());
         libc::fcntl(answers.as_raw_fd(), libc::F_SETFL, libc::O_ASYNC);
     }
-    // It may have gone before that.
+    // The other end may have been closed before that.
     look_for_asker(0);
 }
 
@@ -320,7 +325,7 @@ extern "C" fn end_now(_: libc::c_int) {
     ending::leave(0)
 }
 
-/// The code of the module in a file, in a file.
+/// Compiles the module in a file; returns a file of code.
 fn compiled(store: &CodeStore, file: &File, answers: &OwnedFd) -> Result<OwnedFd> {
     let wasm = read_source(file)?;
     let functions = progress::functions(&wasm);

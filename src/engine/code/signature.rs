@@ -50,10 +50,10 @@ impl Secret {
 }
 
 impl Checks {
-    /// How many bytes it has.
+    /// The number of its bytes.
     pub const BYTES: usize = 64;
 
-    /// As it is written down.
+    /// The bytes for a file.
     pub fn to_bytes(self) -> [u8; Checks::BYTES] {
         std::array::from_fn(|i| if i < 32 { self.public[i] } else { self.notes[i - 32] })
     }
@@ -63,19 +63,20 @@ impl Checks {
         Checks { public: std::array::from_fn(|i| bytes[i]), notes: std::array::from_fn(|i| bytes[32 + i]) }
     }
 
-    /// Whether the secret half of this signed code with this hash.
+    /// Whether the secret that belongs to this signed code with this hash.
     pub fn signed(&self, hash: &blake3::Hash, signature: &[u8; SIGNATURE]) -> bool {
         let signature = ed25519_compact::Signature::new(*signature);
         PublicKey::new(self.public).verify(hash.as_bytes(), &signature).is_ok()
     }
 
-    /// The key of notes.
+    /// The key that authenticates notes.
     pub fn notes(&self) -> &[u8; 32] {
         &self.notes
     }
 }
 
-/// Hashes what is signed. Nothing else is hashed so, therefore what is signed for one purpose is good for no other.
+/// Hashes the bytes to be signed. Nothing else is hashed in this way, so a signature for one
+/// purpose is good for no other.
 pub fn hasher() -> blake3::Hasher {
     blake3::Hasher::new_derive_key("lind-boot compiled code")
 }

@@ -1,7 +1,8 @@
-//! Options of grates that take a value, as their manifests have them: `LETTER NAME USE`, with `-` for what there is not.
+//! The options of grates that take a value, as manifests declare them: `LETTER NAME USE`, with `-`
+//! for a missing one.
 //!
-//! A value that names a file is for the runner to open, outside the root and before programs run: the use says how. Names beside the file's, with
-//! these endings, follow it behind commas.
+//! The runner opens a file that a value names, outside the root and before programs run: the use
+//! determines how. Files beside it are declared by their suffixes, separated by commas.
 
 use std::fmt;
 
@@ -16,15 +17,16 @@ pub enum Use {
     Writes,
     /// A file to make, which must not exist.
     Creates,
-    /// A file to read, made if there is none.
+    /// A file to read, which is made if it does not exist.
     Keeps,
-    /// A file to read and change, made if there is none.
+    /// A file to read and change, which is made if it does not exist.
     Updates,
-    /// A database that is made if there is none, and its log; or a directory with both in it, and one of further files.
+    /// A database, made if it does not exist, and its log; or a directory with both and further
+    /// files.
     State,
 }
 
-/// Which part of the value is the file.
+/// The part of the value that names the file.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Part {
     /// All of it.
@@ -44,7 +46,7 @@ pub struct Takes {
     pub name: Option<String>,
     /// The use of the value.
     pub what: Use,
-    /// Where in the value the file is.
+    /// The part of the value that names the file.
     pub part: Part,
     /// Suffixes that name further files beside the file.
     pub beside: Vec<String>,
@@ -63,7 +65,7 @@ const WORDS: [(&str, Use, Part); 9] = [
 ];
 
 impl Takes {
-    /// Reads an entry. None if it is none.
+    /// Reads an entry; none if it is malformed.
     pub(crate) fn parse(text: &str) -> Option<Takes> {
         let [letter, name, what] = text.split(' ').collect::<Vec<_>>()[..] else { return None };
         let mut what = what.split(',');

@@ -1,7 +1,9 @@
-//! The instructions of compiled code that do nothing but trap (`ud2`), and the signal that each stands for.
+//! The instructions of compiled code that do nothing but trap (`ud2`), and the signal that each
+//! causes.
 //!
-//! To the host all of them are SIGILL. Which of them is a division by zero only Wasmtime's table says, and that is not to be had
-//! at run time: so what is needed of it is taken out when a module is compiled.
+//! To the host all of them are SIGILL. Only Wasmtime's table tells which of them is a division by
+//! zero, and that table is not available at run time: so the needed part of it is extracted when a
+//! module is compiled.
 
 use std::sync::Arc;
 
@@ -9,18 +11,19 @@ use anyhow::{Context, Result};
 use object::{Object, ObjectSection};
 use wasmtime_environ::{CompiledTrap, Trap, iterate_traps, obj::ELF_WASMTIME_TRAPS};
 
-/// Sorted: each an offset in the code, and in the two lowest bits what it means. Little-endian as in a file, from which they are taken as
-/// they are: large programs have tens of kilobytes of them, and most are never looked at.
+/// Sorted entries: each an offset in the code, with the kind in the two lowest bits. Little-endian
+/// as in the file, whose bytes are used unchanged: large programs have tens of kilobytes of them,
+/// and most are never read.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Traps(Arc<Vec<u8>>);
 
 const KINDS: [i32; 3] = [libc::SIGILL, libc::SIGFPE, libc::SIGSEGV];
 
 impl Traps {
-    /// Of a serialized module with this code, but for its landing pad.
+    /// The instructions of a serialized module with this code, without its landing pad.
     ///
     /// # Errors
-    /// When the module is not what this version of Wasmtime makes.
+    /// The module is not in the format of this version of Wasmtime.
     pub fn of(elf: &[u8], text: &[u8], landing: u32) -> Result<Traps> {
         const UD2: &[u8] = &[0x0f, 0x0b];
         /// Two bits are for the kind.
@@ -35,17 +38,17 @@ impl Traps {
         Ok(Traps::from_bytes(words.into_iter().flat_map(u32::to_le_bytes).collect()))
     }
 
-    /// As [`Traps::as_bytes`] gave them.
+    /// Reads the bytes of [`Traps::as_bytes`].
     pub fn from_bytes(bytes: Vec<u8>) -> Traps {
         Traps(Arc::new(bytes))
     }
 
-    /// For a file: 4 bytes each.
+    /// The bytes for a file: 4 for each entry.
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }
 
-    /// The signal that the instruction at this offset stands for.
+    /// The signal that the instruction at this offset causes.
     pub fn signal(&self, at: u32) -> Option<u8> {
         let (words, _) = self.0.as_chunks();
         let found = words.binary_search_by_key(&at, |word| u32::from_le_bytes(*word) >> 2).ok()?;
@@ -53,7 +56,8 @@ impl Traps {
     }
 }
 
-/// The place in `KINDS` of what a program may handle. A handler for an overflow of the stack would have no stack.
+/// The index in `KINDS` of a trap that a program may handle. A handler for an overflow of the stack
+/// would have no stack.
 fn kind(trap: &CompiledTrap) -> Option<u32> {
     let CompiledTrap::Normal(trap) = trap else { return None };
     match trap {

@@ -22,10 +22,10 @@ use crate::code::manifest::{self, Manifest};
 /// The export that the landing pad has in every compiled module.
 pub const LANDING: &str = "__lind_landing";
 
-/// How calls are handed to a program that handles them.
+/// The way in which a program that handles calls receives them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Entry {
-    /// It handles none.
+    /// The program handles no calls.
     None,
     /// `__lind_handle(entry, call)`.
     Handle,
@@ -36,41 +36,43 @@ pub enum Entry {
 /// The facts that the engine knows about a module besides its code.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Facts {
-    /// Where the heap begins: `__heap_base`.
+    /// The address where the heap begins: `__heap_base`.
     pub heap_base: u32,
-    /// How it handles calls.
+    /// The way in which it receives calls.
     pub entry: Entry,
-    /// Where in the machine code the functions are (what follows are trampolines), and where the landing pad is.
-    /// All 0 until the module has been compiled.
+    /// The range of the functions in the machine code (trampolines follow), and the place of the
+    /// landing pad. All 0 until the module has been compiled.
     pub places: Places,
-    /// Which calls it says it handles.
+    /// The calls that it declares to handle.
     pub manifest: Manifest,
-    /// The instructions that do nothing but trap, and what they mean; none until the module has been compiled.
+    /// The instructions that do nothing but trap, and their signals; none until the module has been
+    /// compiled.
     pub traps: Traps,
     /// The functions that call setjmp; none until the module has been compiled.
     pub jumps: Jumps,
-    /// Where its data belong; nothing until the module has been compiled.
+    /// The addresses of its data; nothing until the module has been compiled.
     pub initial: Layout,
 }
 
 /// Offsets in a module's machine code.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Places {
-    /// The first function.
+    /// The start of the first function.
     pub start: u32,
-    /// The end of the last.
+    /// The end of the last function.
     pub end: u32,
     /// The `ud2` of the landing pad.
     pub landing: u32,
 }
 
-/// Where the heap begins in modules that do not say: one page of 64 KiB after the unmapped one.
+/// The heap's address in modules that do not export one: one page of 64 KiB after the unmapped one.
 const DEFAULT_HEAP_BASE: u32 = 2 << 16;
 
-/// Checks a module and returns it with the landing pad added, what is known about it, and which functions call setjmp.
+/// Checks a module. Returns it with the landing pad added, the facts about it, and the functions
+/// that call setjmp.
 ///
 /// # Errors
-/// Says what is wrong and what to do about it.
+/// The fault of the module, and what to do about it.
 pub fn check(wasm: &[u8]) -> Result<(Vec<u8>, Facts, HashSet<u32>)> {
     let module = Shape::read(wasm)?;
     module.check_memory()?;
@@ -94,7 +96,7 @@ struct Shape {
     globals: Vec<(GlobalType, Option<i32>)>,
     exports: Vec<(String, ExternalKind, u32)>,
     manifest: Option<Manifest>,
-    /// Where the bodies of the functions are.
+    /// The ranges of the functions' bodies.
     bodies: Vec<std::ops::Range<usize>>,
     /// (id, range of the whole section, range of its contents)
     sections: Vec<(u8, std::ops::Range<usize>)>,
@@ -249,7 +251,7 @@ impl Shape {
         })
     }
 
-    /// A filter is entered as what only computes: it has to.
+    /// A filter is entered in the way of functions that only compute, so it has to be one.
     fn check_filter(&self, wasm: &[u8]) -> Result<()> {
         use ValType::{I32, I64};
         self.expect(manifest::FILTER, &[I32, I32, I64, I64, I64, I64, I64, I64], &[I64])?;

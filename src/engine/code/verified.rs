@@ -1,17 +1,22 @@
-//! Notes: what was verified at an earlier start, so that a large program is not read from end to end at each.
+//! Notes about files that were verified at an earlier start, so that a large program is not read
+//! from end to end at each.
 //!
-//! A note says that the file with this device, inode, size and times was a module with this hash, or code of one with a right signature,
-//! and that the file of the cache with that device, inode, size and times had a right signature. It has a tag by a key that comes from the user's, and lies in the cache, which what
-//! runs guests cannot write. So nothing is believed that this user's lind-boot has not seen; what a note rests on is that a file that was written to shows it. It does:
+//! A note says that the file with this device, inode, size and times was a module with this hash,
+//! or code of one with a right signature, and that the file of the cache with that device, inode,
+//! size and times had a right signature. It is authenticated with a key that is derived from the
+//! user's, and lies in the cache, which the process that runs guests cannot write. So only facts
+//! that this user's lind-boot has seen are trusted; a note relies on the rule that a written file
+//! shows it. It does:
 //!
 //! - Every change of a file's bytes sets its ctime, which nobody can set otherwise. Clocks may tick
 //!   every 10 ms, so nothing is noted that was changed shortly before ([`FileState::settled`]).
-//! - But pages of a shared mapping set it when they are written to for the first time, and may then be written to for long
-//!   without it. So a module, which a guest may write to, is noted only if nobody had it open for writing or mapped so while it was
-//!   read, which a lease proves ([`read_unwritten`]), or if only other users can write to it, which no guest here is; and only on
-//!   filesystems where a mapping counts as a writer as long as it is there, and one that is made later sets ctime. overlayfs does not
-//!   do the first, tmpfs not the second.
-//! - Files of the cache no guest can reach. We write them aside and rename them into place.
+//! - But pages of a shared mapping set it when they are written to for the first time, and may then
+//!   be written to for long without it. So a module, which a guest may write to, is noted only if
+//!   nobody had it open for writing or mapped so while it was read, which a lease proves
+//!   ([`read_unwritten`]), or if only other users can write to it, which no guest here is; and only
+//!   on filesystems where a mapping counts as a writer as long as it exists, and a later mapping
+//!   sets ctime. overlayfs does not do the first, tmpfs not the second.
+//! - No guest can reach the files of the cache. They are written under another name and renamed.
 
 #![allow(unsafe_code)]
 
@@ -24,7 +29,7 @@ use crate::code::cache::Cache;
 use crate::code::engines::COMPILED_FORMAT;
 use crate::code::signature::Checks;
 
-/// A file as it was when it was read. Guests can set every time but ctime.
+/// The state of a file when it was read. Guests can set every time but ctime.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct FileState {
     device: u64,
@@ -37,7 +42,7 @@ pub struct FileState {
 impl FileState {
     const LEN: usize = 7 * 8;
 
-    /// Of an open file.
+    /// The state of an open file.
     ///
     /// # Errors
     /// The host's error.
@@ -52,7 +57,7 @@ impl FileState {
         })
     }
 
-    /// Whether a change from now on is sure to show in the times.
+    /// Whether every change from now on shows in the times.
     pub fn settled(&self) -> bool {
         /// Coarse clocks tick every 10 ms at most.
         const TICK_NS: i128 = 20_000_000;
@@ -88,8 +93,8 @@ pub fn read_unwritten<T>(file: &File, read: impl FnOnce(&File) -> T) -> (Option<
     (state, read(file))
 }
 
-/// Whether no guest can write it, because this user cannot: it is another user's, as what was
-/// installed is root's. In this case no lease can be had, and none is needed.
+/// Whether no guest can write it, because this user cannot: it belongs to another user, as an
+/// installed file belongs to root. In this case no lease can be had, and none is needed.
 fn only_others_write(file: &File) -> bool {
     const OTHERS_WRITE: u32 = 0o022;
     let user = rustix::process::geteuid();
@@ -107,9 +112,9 @@ fn shows_writes(file: &File) -> bool {
 
 /// The facts that were found about a module.
 pub struct Note {
-    /// Its hash.
+    /// The hash of the module.
     pub source: [u8; 32],
-    /// Its compiled code in the cache, whose signature was right.
+    /// The file of its compiled code in the cache, whose signature was right.
     pub code: FileState,
 }
 
@@ -126,11 +131,11 @@ impl Note {
         let (said, tag) = bytes.split_first_chunk::<{ LEN - 32 }>()?;
         let (source, code) = said.split_first_chunk::<32>()?;
         let note = Note { source: *source, code: FileState::from_bytes(code.try_into().ok()?) };
-        // Comparison with a `blake3::Hash` takes the same time whatever differs.
+        // Comparison with a `blake3::Hash` takes the same time wherever the bytes differ.
         (note.tag(checks, module) == <[u8; 32]>::try_from(tag).ok()?).then_some(note)
     }
 
-    /// Notes it of a module in this state. Failing that costs time, not correctness.
+    /// Stores the note for a module in this state. A failure costs time, not correctness.
     pub fn keep(&self, cache: &Cache, checks: &Checks, module: &FileState) {
         let mut bytes = self.source.to_vec();
         bytes.extend(self.code.to_bytes());
@@ -148,7 +153,7 @@ impl Note {
     }
 }
 
-/// A later note of the same file takes the place of this one.
+/// The name of the note. A later note of the same file replaces it.
 fn name(module: &FileState) -> String {
     format!("{:x}-{:x}.note", module.device, module.inode)
 }
@@ -163,7 +168,7 @@ mod tests {
 
     const KEY: [u8; Checks::BYTES] = [7; Checks::BYTES];
 
-    /// A file that was last changed long enough ago.
+    /// Makes a file that was last changed long enough ago.
     fn settled_file(path: &std::path::Path) -> File {
         std::fs::write(path, b"module").unwrap();
         let file = File::open(path).unwrap();

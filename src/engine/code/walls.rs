@@ -1,24 +1,25 @@
-//! The walls around the process that compiles: who puts them up is not the engine, and whether they are up is told.
+//! The walls that confine the compiler process. The caller of the engine puts them up, and their
+//! state is reported.
 
 use std::os::fd::BorrowedFd;
 
-/// Puts up walls, and says which are up.
+/// Functions that put up walls and return which are up.
 #[derive(Clone, Copy)]
 pub struct Walls {
-    /// Around the process, with the directory of the cache inside.
+    /// Puts them up around the process, with the directory of the cache inside.
     pub around: fn(Option<BorrowedFd<'_>>) -> Vec<Wall>,
-    /// Around each child.
+    /// Puts them up around each child.
     pub child: fn() -> Vec<Wall>,
-    /// Whether nothing is compiled unless all are up.
+    /// Whether the process compiles only if all are up.
     pub required: bool,
 }
 
-/// One of them.
+/// A wall.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Wall {
     /// The name of the wall.
     pub name: String,
-    /// Whether it is up, or why not.
+    /// Whether it is up; if not, the reason.
     pub up: Result<(), String>,
 }
 

@@ -1,11 +1,11 @@
-//! Programs for WASI preview 1: what is compiled is the same program over system calls.
+//! Programs for WASI preview 1: each is compiled together with an adapter that makes system calls.
 
 use std::borrow::Cow;
 
 use anyhow::{Context, Result};
 use lind_passes::wasi;
 
-/// Which adapter a module gets, if it gets one.
+/// The adapter that a module gets, if it needs one.
 pub fn adapter_of(wasm: &[u8]) -> Option<&'static str> {
     wasi::is_for(wasm).then_some(wasi::VERSION)
 }
@@ -13,7 +13,7 @@ pub fn adapter_of(wasm: &[u8]) -> Option<&'static str> {
 /// Every adapter that a module may get, or none.
 pub const ADAPTERS: [Option<&str>; 2] = [None, Some(wasi::VERSION)];
 
-/// The module that is to be checked and compiled, for one that somebody wants to run.
+/// The module to be checked and compiled in place of the given one.
 ///
 /// # Errors
 /// The module imports something that the adapter does not provide.

@@ -23,9 +23,9 @@ pub enum Request {
     Keys,
     /// The compiled code of a module.
     Compile,
-    /// To see to it that the next start of a file need not read it.
+    /// A note, so that the next start of a file need not read it.
     Remember,
-    /// Which walls are up.
+    /// The walls that are up.
     Walls,
 }
 
@@ -35,18 +35,18 @@ const REQUESTS: [(u8, Request); 4] =
 /// The answers.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Answer {
-    /// So many functions of so many have begun. More comes.
+    /// So many functions of so many have begun. More answers follow.
     Progress(u32, u32),
-    /// It is done; whatever belongs to it.
+    /// The request is done, with its result.
     Done(Vec<u8>),
-    /// It cannot be done.
+    /// The request failed.
     Failed(Errno, String),
 }
 
 /// The longest message.
 const LONGEST: usize = 16 << 10;
 
-/// The longest reason that is told.
+/// The longest reason that is sent.
 const REASON: usize = 4 << 10;
 
 impl Answer {
@@ -81,7 +81,7 @@ impl Answer {
     }
 }
 
-/// Two ends.
+/// A pair of connected sockets.
 ///
 /// # Errors
 /// EMFILE, ENFILE, ENOMEM.
@@ -89,10 +89,10 @@ pub fn pair() -> rustix::io::Result<(OwnedFd, OwnedFd)> {
     socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
 }
 
-/// Sends a request, if there is room for one.
+/// Sends a request, if the socket has space for one.
 ///
 /// # Errors
-/// EAGAIN where there is none, EPIPE when nobody is there.
+/// EAGAIN if it has none, EPIPE when the other end is closed.
 pub fn ask(
     to: BorrowedFd<'_>,
     request: Request,
@@ -104,7 +104,7 @@ pub fn ask(
     send(to, &[kind], &files)
 }
 
-/// The next request. Waits for it.
+/// Waits for the next request.
 ///
 /// # Errors
 /// The host's error; EINTR.
@@ -124,11 +124,11 @@ pub enum Heard<T> {
     Message(T),
     /// Bytes that are not a message.
     Nonsense,
-    /// Nothing, and nothing will.
+    /// No message, and none will come.
     Closed,
 }
 
-/// Answers. Nobody waits for room: there is enough, unless who asked does not listen.
+/// Answers. It does not wait for space: there is enough, unless the caller does not read.
 ///
 /// # Errors
 /// EPIPE, EAGAIN.
@@ -140,7 +140,7 @@ pub fn answer(to: BorrowedFd<'_>, answer: &Answer, file: Option<BorrowedFd<'_>>)
 /// The next answer, if there is one.
 ///
 /// # Errors
-/// EAGAIN where there is none yet; EMFILE if there was no room for the file that came with it.
+/// EAGAIN if there is none yet; EMFILE if the file that came with it got no descriptor.
 pub fn answered(from: BorrowedFd<'_>) -> rustix::io::Result<Heard<(Answer, Option<OwnedFd>)>> {
     let Some((bytes, files)) = receive(from, RecvFlags::DONTWAIT)? else { return Ok(Heard::Closed) };
     let answer = Answer::of(&bytes).map(|answer| (answer, files.into_iter().next()));

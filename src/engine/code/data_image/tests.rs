@@ -1,4 +1,4 @@
-//! Sections as `lind-passes` writes them, and others.
+//! Tests data images with sections as `lind-passes` writes them, and with malformed ones.
 
 use super::*;
 
