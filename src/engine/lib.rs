@@ -1,4 +1,4 @@
-//! Runs cages on Wasmtime. The only crate that knows it.
+//! Runs cages on Wasmtime. No other crate depends on Wasmtime.
 //!
 //! # Module map, bottom up
 //! - [`code`]: which native code may run
@@ -58,7 +58,7 @@ use signal::{context, fault_delivery, host_signals, preempt};
 use space::memory::AdoptedMemory;
 use syscall::{imports, perf};
 
-/// The engine: make one, hand it to [`Kernel::attach`].
+/// The engine: make one and pass it to [`Kernel::attach`].
 pub struct Engine {
     shared: Arc<Shared>,
 }
@@ -89,7 +89,8 @@ pub(crate) struct Program {
 pub struct First(Arc<Pool>);
 
 impl Engine {
-    /// Says nothing of clients that are left when their grate ends: whoever runs a command need not know of grates.
+    /// Reports no clients that are left when their grate ends: a user who runs a command need not
+    /// know of grates.
     pub fn keep_quiet(&self) {
         self.shared.quiet.store(true, Ordering::Relaxed);
     }
@@ -100,20 +101,22 @@ impl Engine {
         First(Arc::clone(&self.shared.pool))
     }
 
-    /// An engine that trusts only what the key of `store` signed. With `backtrace`, traps say where.
+    /// An engine that trusts only code signed by the key of `store`. With `backtrace`, traps are
+    /// reported with their place.
     ///
     /// # Errors
-    /// When Wasmtime does not support this host.
+    /// Wasmtime does not support this host.
     pub fn new(store: CodeStore, backtrace: bool) -> anyhow::Result<Engine> {
         Self::with_perf(store, backtrace, None)
     }
 
-    /// As [`Engine::new`]; with counters, every call that guests make is counted and timed.
+    /// Like [`Engine::new`]; with counters, every call that guests make is counted and timed.
     ///
     /// # Errors
-    /// As for `new`.
+    /// The errors of `new`.
     pub fn with_perf(store: CodeStore, backtrace: bool, perf: Option<&Arc<perf::Perf>>) -> anyhow::Result<Engine> {
-        // Wasmtime's handlers must go on top of ours: it sees faults first and hands on what it cannot explain.
+        // Wasmtime's handlers must be installed after ours: they see faults first and pass on those
+        // that are not theirs.
         context::install();
         let engines = Arc::new(Engines::new(Arc::new(AdoptedMemory))?);
         preempt::install();
@@ -138,7 +141,7 @@ impl Engine {
         })
     }
 
-    /// Compiles a .wasm and writes the .cwasm beside it, or to `out`. Returns where.
+    /// Compiles a .wasm and writes the .cwasm beside it, or to `out`. Returns its path.
     ///
     /// # Errors
     /// The module cannot be compiled, or the file cannot be written.
@@ -146,7 +149,8 @@ impl Engine {
         self.shared.images.precompile(path, out)
     }
 
-    /// Compiles a program for later runs, unless that has been done; whether it had to be.
+    /// Compiles a program for later runs, unless that has been done. Returns whether it was
+    /// compiled now.
     ///
     /// # Errors
     /// The reason why the file is not a program or cannot run.
@@ -159,10 +163,10 @@ impl Engine {
         self.shared.images.is_ready(path)
     }
 
-    /// The manifest of a program. It is loaded, and need not be again.
+    /// The manifest of a program, which is loaded by this.
     ///
     /// # Errors
-    /// As for loading.
+    /// The errors of loading.
     pub fn manifest(&self, file: BorrowedFd<'_>, path: &str) -> std::result::Result<manifest::Manifest, LoadError> {
         self.shared.images.load(file, path, None).map(|image| image.facts.manifest.clone())
     }
@@ -170,7 +174,7 @@ impl Engine {
     /// Describes a .wasm or .cwasm file without running it.
     ///
     /// # Errors
-    /// When it cannot be read, or is neither.
+    /// The file cannot be read, or is neither.
     pub fn inspect(&self, path: &Path) -> anyhow::Result<Inspection> {
         self.shared.images.inspect(path)
     }

@@ -1,5 +1,6 @@
-//! Measures what a hop into a grate costs in bare Wasmtime: with a Store for each side, as the engine has it, and with both in one
-//! Store. Prints `way ns`. docs/engine.md says what follows.
+//! Measures the cost of a hop into a grate in bare Wasmtime: with a Store for each side, as the
+//! engine does it, and with both in one Store. Prints `way ns`. docs/engine.md draws the
+//! conclusions.
 //!
 //! Run with `cargo run --release --example hops -p lind-engine`.
 #![allow(unsafe_code)]
@@ -30,7 +31,8 @@ const GRATE: &str = r#"(module
     (func (export "__lind_handle") (param $entry i32) (param $call i32) (result i64)
         (i64.add (i64.load offset=24 (local.get $call)) (i64.load offset=8 (local.get $call)))))"#;
 
-/// Stands between the two in one Store: writes the call and enters through a table. `BEFORE` and `AFTER` are what the kernel would do.
+/// The code between the two in one Store: writes the call and enters through a table. `BEFORE` and
+/// `AFTER` do the kernel's part.
 const BETWEEN: &str = r#"(module
     (type $handle (func (param i32 i32) (result i64)))
     (import "grate" "memory" (memory 65536 65536))
@@ -86,7 +88,7 @@ fn two_stores(engine: &Engine) -> Result<f64> {
     let ty = FuncType::new(engine, [vec![ValType::I32], vec![ValType::I64; 6]].concat(), [ValType::I64]);
     // The Store of the grate belongs to this thread alone.
     let shared = Alone((worker, handle, memory));
-    // SAFETY: the type says what the values are; the memory is the grate's and as large as it gets.
+    // SAFETY: the type fixes the values; the memory is the grate's and as large as it gets.
     unsafe {
         linker.func_new_unchecked("lind", "syscall", ty, move |caller: Caller<'_, Thread>, values| {
             let Alone((worker, handle, memory)) = &shared;
@@ -116,7 +118,7 @@ fn one_store(engine: &Engine, asked: bool) -> Result<f64> {
     let mut linker = Linker::new(engine);
     linker.instance(&mut store, "grate", grate)?;
     let words = [vec![ValType::I32], vec![ValType::I64; 6]].concat();
-    // SAFETY: the types say what the values are.
+    // SAFETY: the types fix the values.
     let (first, last) = unsafe {
         let ty = FuncType::new(engine, words, [ValType::I64]);
         let first = Func::new_unchecked(&mut store, ty, |caller: Caller<'_, Thread>, values| {

@@ -49,7 +49,7 @@ fn main() {
     spawns(&runner, &word);
 }
 
-/// Starts a program and waits for it, again and again.
+/// Starts a program and waits for it, repeatedly.
 fn spawns(runner: &Runner, word: &str) {
     const SPAWNS: u32 = 2000;
     if !"spawn empty".contains(word) {

@@ -1,13 +1,17 @@
-//! Filters: a grate's function that decides calls by computing alone, asked before a handler is entered.
+//! Filters: functions of grates that decide calls by computing alone, and are asked before a
+//! handler is entered.
 //!
-//! `__lind_filter(client, nr, 6 values)` is called with the client's id and the call as it stands, and returns what the handler would whose
-//! entry `__lind_filtered()` is: a result, [`PASS`](lind_abi::PASS), or [`ASK`](lind_abi::ASK) to have that one entered after all. The module was refused
-//! unless the filter and all it calls only compute and load ([`crate::code::filter_verifier`]).
+//! `__lind_filter(client, nr, 6 values)` is called with the client's id and the unchanged call. It
+//! returns what the handler of entry `__lind_filtered()` would return: a result,
+//! [`PASS`](lind_abi::PASS), or [`ASK`](lind_abi::ASK) to have that handler entered after all. A
+//! module is refused unless its filter and all functions that it calls only compute and load
+//! ([`crate::code::filter_verifier`]).
 //!
-//! Entering a Store costs a hundred instructions, which prepare for traps, exceptions and calls of the host. A filter has none of these but
-//! traps, and a trap is a signal: so its code is called like any other, and whatever signal comes while it runs (a fault, or one
-//! that is to interrupt the thread) continues behind that call, with the stack as it was before. It holds nothing and has
-//! changed nothing, so nothing is lost: the handler decides.
+//! Entering a Store costs a hundred instructions, which prepare for traps, exceptions and calls of
+//! the host. A filter has none of these but traps, and a trap is a signal: so its code is called
+//! like any other, and any signal that comes while it runs (a fault, or one that is to interrupt
+//! the thread) continues behind that call, with the stack as it was before. The filter holds
+//! nothing and has changed nothing, so nothing is lost: the handler decides.
 //!
 //! To check when Wasmtime is upgraded: Cranelift's calling convention `Tail` (the tests fail if it is another one), and that compiled code of this
 //! kind reads nothing of its Store but the limit of the stack.
@@ -26,25 +30,27 @@ use crate::code::manifest::{FILTER, FILTERED};
 use crate::run::guest::Guest;
 use crate::signal::context::Callee;
 
-/// Host stack that a filter may use; it is part of what the host keeps for itself below guest code.
+/// Host stack that a filter may use; it is part of the stack that the host reserves for itself
+/// below guest code.
 const STACK: usize = 64 << 10;
 
 /// A worker's filter. Its Store must not be entered while it runs.
 #[derive(Clone, Copy, Debug)]
 pub struct Filter {
-    /// The handler in whose place it decides.
+    /// The entry of the handler in whose place it decides.
     pub entry: u32,
     code: usize,
     instance: NonNull<u8>,
-    /// Where the Store has the lowest address that its code may push to, and `usize::MAX` while it has none on the stack.
+    /// The Store's word for the lowest address that its code may push to; `usize::MAX` while it has
+    /// no code on the stack.
     limit: NonNull<usize>,
 }
 
-/// Of the filter that runs on a thread.
+/// The filter that runs on a thread.
 struct Running {
-    /// The stack pointer that it is left with; 0 while none runs.
+    /// The stack pointer for leaving the filter; 0 while none runs.
     stack: Cell<usize>,
-    /// The signal that the last one was left by.
+    /// The signal that ended the last filter.
     signal: Cell<i32>,
 }
 
@@ -56,7 +62,7 @@ impl Filter {
     /// The filter of a worker's instance, if its program has one.
     ///
     /// # Errors
-    /// A trap of the function that says whose it is.
+    /// A trap of the function that returns the filter's entry.
     pub fn find(store: &mut Store<Guest>, instance: &Instance) -> wasmtime::Result<Option<Filter>> {
         let Some(function) = instance.get_func(&mut *store, FILTER) else { return Ok(None) };
         let entry = instance.get_typed_func::<(), u32>(&mut *store, FILTERED)?.call(&mut *store, ())?;
@@ -66,7 +72,8 @@ impl Filter {
     fn of(store: &mut Store<Guest>, function: &Func, entry: u32) -> Option<Filter> {
         let Callee { code, instance } = Callee::raw(function, store)?;
         let instance = NonNull::new(instance as *mut u8)?;
-        // SAFETY: an instance has a pointer to its Store's context there, and that a word for the limit.
+        // SAFETY: an instance has a pointer to its Store's context at this offset, and the context
+        // a word for the limit.
         let limit = unsafe {
             let context = instance.add(HostPtr.vmcontext_store_context().into()).cast::<NonNull<u8>>().read();
             context.add(HostPtr.vm_store_context().stack_limit().into()).cast::<usize>()
@@ -96,7 +103,7 @@ impl Filter {
     }
 }
 
-/// The signal that the filter was left by which was asked last on this thread.
+/// The signal that ended the filter that was asked last on this thread.
 pub fn left_by() -> Option<i32> {
     RUNNING.with(|running| Some(running.signal.take()).filter(|signal| *signal != 0))
 }
@@ -112,7 +119,8 @@ pub unsafe fn leave(context: *mut libc::ucontext_t, signal: i32) -> bool {
             return false;
         }
         running.signal.set(signal);
-        // SAFETY: the context is the caller's to give. The stack pointer is that of `enter` on this stack, which waits for the filter.
+        // SAFETY: the caller vouches for the context. The stack pointer is that of `enter` on this
+        // stack, which waits for the filter.
         let registers = unsafe { &mut (*context).uc_mcontext.gregs };
         let mut set = |register: i32, value: i64| registers[register.unsigned_abs() as usize] = value;
         set(libc::REG_RAX, ASK);
@@ -122,14 +130,15 @@ pub unsafe fn leave(context: *mut libc::ucontext_t, signal: i32) -> bool {
     })
 }
 
-// As `enter` reads them.
+// The layout that `enter` reads.
 const _: () = assert!(size_of::<Word>() == 16 && std::mem::offset_of!(Word, value) == 0);
 
-/// Calls compiled code as compiled code does: the instance (also as the caller's), and then the arguments, in the order of the System V
-/// ABI, but that those on the stack are taken from it by who is called. Until it has returned `stack` says where it may be left to.
+/// Calls compiled code as compiled code does: the instance (also as the caller's), and then the
+/// arguments, in the order of the System V ABI, except that the callee pops those on the stack.
+/// Until it has returned, `stack` holds the stack pointer for leaving it.
 ///
 /// # Safety
-/// `code` may be called so, and holds nothing at any instruction.
+/// `code` may be called in this way, and holds nothing at any instruction.
 #[unsafe(naked)]
 unsafe extern "C" fn enter(
     code: usize,
@@ -139,7 +148,8 @@ unsafe extern "C" fn enter(
     values: &[Word; 6],
     stack: *mut usize,
 ) -> i64 {
-    // All that a function has to keep for its caller is on the stack before `stack` says where that is, and `stack` itself above it.
+    // All registers that a function has to keep for its caller are on the stack before `stack` is
+    // set, and the address of `stack` itself above them.
     naked_asm!(
         "push rbp",
         "push rbx",
@@ -163,10 +173,11 @@ unsafe extern "C" fn enter(
     )
 }
 
-/// The end of `enter`, with the stack as it was when `stack` was written to: where a filter that is left goes on as well.
+/// The end of `enter`, with the stack as it was when `stack` was set: a filter that is left goes on
+/// here as well.
 ///
 /// # Safety
-/// Only jumped to.
+/// Reached by jumps only.
 #[unsafe(naked)]
 unsafe extern "C" fn finish() {
     naked_asm!(

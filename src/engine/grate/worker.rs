@@ -1,8 +1,8 @@
-//! Grates: running a handler on the thread that made the call.
+//! Runs a handler on the thread that made the call.
 //!
-//! A worker is a Store and an instance over the grate's memory, with a stack of its own there, that to the grate's libc
-//! is a thread like any other. Workers are kept with the host thread that made them: a call takes an idle one,
-//! and a grate that is re-entered gets a second.
+//! A worker is a Store and an instance over the grate's memory, with a stack of its own there; to
+//! the grate's libc it is a thread like any other. Workers are kept with the host thread that made
+//! them: a call takes an idle one, and a grate that is re-entered gets a second.
 
 #![allow(unsafe_code)]
 
@@ -37,7 +37,7 @@ pub struct Worker {
     pub(crate) grate: CageId,
     store: Store<Guest>,
     thread: Arc<Thread>,
-    /// The grate's, one pointer away rather than three.
+    /// The grate's memory, one pointer away rather than three.
     memory: Arc<Memory>,
     handle: Handle,
     filter: Cell<Option<Filter>>,
@@ -45,7 +45,7 @@ pub struct Worker {
     stack: WorkerStack,
 }
 
-/// How the grate wants to be called.
+/// The function that the grate is called by.
 enum Handle {
     /// `__lind_handle(entry: i32, call: i32) -> i64`
     Lind(Func),
@@ -86,7 +86,7 @@ impl Hop for HostThread {
         if !worker.thread.end_serving() {
             self.after_filter(past, false, None);
         }
-        // No filter has room for an answer with data.
+        // A filter cannot answer with data.
         if result > ASK {
             return Some(Entered::Answered(result));
         }
@@ -118,7 +118,7 @@ fn failed(errno: Errno) -> Entered {
 }
 
 impl HostThread {
-    /// The worker that a handler would be entered with by `to`, if it is at hand and has a filter.
+    /// The worker in which `to` would enter a handler, if it is idle here and has a filter.
     #[inline(always)]
     fn filtering(&self, to: Packed, past: usize) -> Option<(&Worker, Filter)> {
         let Handler::Grate { cage: grate, entry, serialized: false } = to.handler() else { return None };
@@ -129,7 +129,7 @@ impl HostThread {
         Some((worker, worker.filter.get().filter(|filter| filter.entry == entry)?))
     }
 
-    /// The grate ended while its filter was asked, or the filter was left by a signal.
+    /// The grate ended while its filter was asked, or a signal ended the filter.
     #[cold]
     fn after_filter(&self, past: usize, stays: bool, left_by: Option<i32>) {
         let depth = self.hops() + past;
@@ -155,7 +155,7 @@ impl HostThread {
                 Err(errno) => return failed(errno),
             },
         };
-        // Set on all threads of a cage when its end begins, or when it goes over to another program.
+        // Set on all threads of a cage when its end begins, or when it runs another program.
         if !worker.thread.begin_serving() {
             self.lose(grate, worker, Next::ExitThread(0));
             return failed(Errno::EIO);
@@ -187,7 +187,8 @@ impl HostThread {
         }
     }
 
-    /// Enters while no other thread makes a serialized call of this grate. A call within a call is not held up.
+    /// Enters while no other thread makes a serialized call of this grate. A nested call does not
+    /// wait.
     #[cold]
     fn enter_alone(&self, depth: usize, grate: CageId, entry: u32, served: &Served<'_>) -> Entered {
         let Some(program) = self.shared.program(grate) else { return failed(Errno::EIO) };
@@ -213,7 +214,7 @@ impl HostThread {
         self.lose_idle(grate);
     }
 
-    /// The same for those that are idle.
+    /// Drops the idle workers of a grate.
     pub fn lose_idle(&self, grate: CageId) {
         for idle in self.forget(grate) {
             idle.abandon(self);
@@ -237,7 +238,7 @@ impl HostThread {
         })
     }
 
-    /// A guest thread runs no more on this one.
+    /// A guest thread does not run on this host thread any more.
     pub fn ended(&self, thread: &Arc<Thread>, how: Next) {
         self.shared.interrupts.ended(thread);
         thread.ended(&self.kernel, how, self);
@@ -286,14 +287,15 @@ impl Worker {
         Ok(Box::new(Worker { grate, store, thread, memory, handle, filter: Cell::new(filter), exit, stack }))
     }
 
-    /// Runs handler `entry`. CachedCage an error the grate's thread, and mostly the grate, has ended meanwhile ([`trap::outcome`]).
+    /// Runs handler `entry`. On an error, the grate's thread, and mostly the grate, has ended
+    /// meanwhile ([`trap::outcome`]).
     ///
-    /// Without closures, which the compiler would make functions with arguments in memory of.
+    /// Without closures, which the compiler would turn into functions with arguments in memory.
     #[inline(always)]
     fn call(&mut self, grate: CageId, entry: u32, served: &Served<'_>) -> wasmtime::Result<i64> {
         let Worker { store, handle, stack, memory, .. } = self;
         let Handle::Lind(handle) = handle else { return self.call_by_fptr(grate, entry, served) };
-        // The grate may have unmapped its worker's stack: then it is the one to fault.
+        // The grate may have unmapped its worker's stack: then the grate faults, not the client.
         if memory.guest.store_call(u64::from(stack.call), served.call).is_err() {
             return Err(wasmtime::Trap::MemoryOutOfBounds.into());
         }
@@ -309,7 +311,7 @@ impl Worker {
         result.map(|()| values[0].get_i64())
     }
 
-    /// The same for a grate with Lind's entry.
+    /// Runs a handler of a grate with Lind's entry.
     #[inline(never)]
     fn call_by_fptr(&mut self, grate: CageId, entry: u32, served: &Served<'_>) -> wasmtime::Result<i64> {
         let Worker { store, handle: Handle::Lind(entry_point) | Handle::PassFptr(entry_point), .. } = self;
@@ -321,12 +323,12 @@ impl Worker {
         result.map(|()| lind_result(served.call.nr, values[0].get_i32()))
     }
 
-    /// Whether the program it is of has ended.
+    /// Whether the grate's program has ended.
     pub fn is_over(&self) -> bool {
         self.thread.must_leave()
     }
 
-    /// Ends it as it is: its program is not told.
+    /// Drops the worker: its program is not told.
     pub fn abandon(self: Box<Self>, host: &HostThread) {
         host.ended(&self.thread, Next::ExitThread(0));
     }
@@ -365,7 +367,7 @@ impl Handle {
     }
 }
 
-/// Sets the stack pointer of a new instance, where it has one: modules written by hand may not.
+/// Sets the stack pointer of a new instance, if it has one: modules written by hand may not.
 pub fn set_stack_pointer(store: &mut Store<Guest>, instance: &Instance, top: u32) -> wasmtime::Result<()> {
     set_variable(store, instance, "__stack_pointer", top)
 }
@@ -391,7 +393,8 @@ fn in_lind_words(grate: CageId, entry: u32, call: &Call<'_>) -> [i64; 14] {
     [entry, grate, a.0, a.1, b.0, b.1, c.0, c.1, d.0, d.1, e.0, e.1, f.0, f.1]
 }
 
-/// The three calls that are Lind's own, whose arguments travel differently there. libc's `make_threei_call` undoes this.
+/// The arguments of the three calls that are Lind's own, which have another order there. libc's
+/// `make_threei_call` undoes this.
 #[cold]
 fn as_lind_has_it(call: &Call<'_>) -> [(i64, i64); 6] {
     const NOT_USED: i64 = 0xdead_beef_dead_beef_u64.cast_signed();
@@ -414,8 +417,8 @@ fn as_lind_has_it(call: &Call<'_>) -> [(i64, i64); 6] {
     }
 }
 
-/// Lind's handlers return 32 bits: an errno keeps its sign, anything else is a number without one. Its own calls have
-/// two errors of their own.
+/// The result of a handler of Lind, which has 32 bits: an errno keeps its sign, anything else is an
+/// unsigned number. Lind's own calls have two errors of their own.
 fn lind_result(nr: u32, result: i32) -> i64 {
     const ABORTED: u32 = 0xe001_0001;
     const NO_SUCH_CAGE: u32 = 0xe001_0002;

@@ -1,4 +1,4 @@
-//! The answer to who starts a thread: whether there is all that it needs.
+//! The answer of a new thread to the caller that starts it: whether it got all that it needs.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -7,10 +7,11 @@ use std::time::{Duration, Instant};
 
 use lind_kernel::{Errno, Result};
 
-/// For so long who asks looks for the answer before it sleeps: it mostly comes about this soon.
+/// How long the caller spins for the answer before it sleeps: it mostly comes about this soon.
 const LOOKS: Duration = Duration::from_micros(50);
 
-/// Longer than that it takes only a program whose start function does not return: the thread runs, then.
+/// The longest wait. Only a program whose start function does not return takes longer: the thread
+/// does run in this case.
 const LONGEST: Duration = Duration::from_secs(1);
 
 const NOT_YET: u8 = 0;
@@ -23,7 +24,7 @@ struct Said {
 }
 
 impl Said {
-    /// Whether it is the first word.
+    /// Gives the answer; false if one was given before.
     fn say(&self, what: u8) -> bool {
         let first = self.what.compare_exchange(NOT_YET, what, Ordering::AcqRel, Ordering::Acquire).is_ok();
         if first {
@@ -33,10 +34,10 @@ impl Said {
     }
 }
 
-/// To be given by the new thread; dropped, it is no.
+/// The new thread's end of the answer; dropped, it answers no.
 pub struct Answer(Arc<Said>);
 
-/// To be waited for; dropped, it is taken for yes.
+/// The caller's end of the answer; dropped, it counts as yes.
 pub struct Asked(Arc<Said>);
 
 /// An answer for the calling thread.
@@ -46,12 +47,13 @@ pub fn pair() -> (Answer, Asked) {
 }
 
 impl Answer {
-    /// The thread runs.
+    /// Answers that the thread runs.
     pub fn yes(self) {
         self.0.say(YES);
     }
 
-    /// It does not. Returns whether that is heard: who has not waited takes it that it runs.
+    /// Answers that the thread does not run. False if the caller has not waited, and so takes it to
+    /// run.
     pub fn no(self) -> bool {
         self.0.say(NO)
     }
@@ -70,7 +72,7 @@ impl Drop for Asked {
 }
 
 impl Asked {
-    /// Waits for it.
+    /// Waits for the answer.
     ///
     /// # Errors
     /// EAGAIN if it is no.

@@ -20,7 +20,7 @@ use crate::syscall::imports;
 const TOP: &str = "__lind_fork_top";
 const PINNED: &str = "__lind_fork_pinned";
 const GLOBAL: &str = "__lind_global_";
-/// Not 0: the next fork is vfork(2).
+/// If not 0, the next fork is vfork(2).
 const SHARES: &str = "__lind_vfork";
 const STACK: &str = "__stack_pointer";
 /// The number that makes the program leave its frames.
@@ -34,7 +34,7 @@ pub enum Fork {
     /// It cannot fork: a program that was not prepared, a handler of a type that no handler has, or it is forking.
     #[default]
     Unable,
-    /// It may.
+    /// It can fork.
     Ready,
     /// Its frames are being left. Then the child comes to life.
     Unwinding {
@@ -48,8 +48,8 @@ pub enum Fork {
     Resuming(i32),
 }
 
-/// The import `lind.fork`. It travels as clone(2) with SIGCHLD alone, or as posix_spawn's for vfork(2), so that a grate sees every birth under
-/// one number.
+/// Implements the import `lind.fork`. The call travels as clone(2) with SIGCHLD alone, or as
+/// posix_spawn's for vfork(2), so that a grate sees every birth under one number.
 ///
 /// # Errors
 /// Guest code is to be left.
@@ -77,7 +77,7 @@ fn begin_fork(caller: &mut Caller<'_, Guest>) -> Result<i32> {
     Ok(result)
 }
 
-/// The child and its number, or what the call returns without one.
+/// The child and its number, or the call's result without a child.
 fn make_child(caller: &mut Caller<'_, Guest>) -> Result<core::result::Result<(Birth, i32), i32>> {
     const SIGCHLD: u64 = 17;
     /// CLONE_VM, CLONE_VFORK, SIGCHLD
@@ -118,12 +118,12 @@ fn make_child(caller: &mut Caller<'_, Guest>) -> Result<core::result::Result<(Bi
     Ok(Ok((child, number)))
 }
 
-/// One past the highest byte of the records.
+/// The address behind the highest byte of the records.
 fn end_of_records(stack: i32) -> u32 {
     stack.cast_unsigned().wrapping_sub(RED_ZONE) & !15
 }
 
-/// Whether the program wishes for vfork(2); for this fork only.
+/// Whether the program asks for vfork(2); for this fork only.
 fn takes_wish(caller: &mut Caller<'_, Guest>) -> bool {
     let Some(shares) = global(caller, SHARES) else { return false };
     let wishes = matches!(shares.get(&mut *caller), Val::I32(wish) if wish != 0);
@@ -135,8 +135,8 @@ fn global(caller: &mut Caller<'_, Guest>, name: &str) -> Option<Global> {
     caller.get_export(name).and_then(Extern::into_global)
 }
 
-/// Goes on with what the host had entered and was left for a fork, however often: brings the child to life, and enters
-/// the frames again.
+/// Goes on with the code that the host had entered and that was left for a fork, as often as
+/// needed: brings the child to life, and enters the frames again.
 ///
 /// # Errors
 /// The reason why guest code was left.
@@ -149,7 +149,8 @@ pub fn go_on(store: &mut Store<Guest>, instance: &Instance) -> Result<()> {
     Ok(())
 }
 
-/// The same for a signal handler, which was left with `result`. Of its child nothing is below it.
+/// Does the same for a signal handler, which was left with `result`. A child of the handler has no
+/// frames below it.
 ///
 /// # Errors
 /// The reason why the handler was left.
@@ -161,7 +162,8 @@ pub fn go_on_with_handler(
     let mut store = store.as_context_mut();
     loop {
         let Some((child, number)) = left_for_a_child(store.data()) else { return result };
-        // Frames that nothing goes on with end in an exception, which an exported function would have caught.
+        // A child that has no frames to go on with ends in an exception, which an exported function
+        // would have caught.
         if result.as_ref().is_err_and(|error| error.is::<ThrownException>()) {
             store.take_pending_exception();
             result = Ok(());
@@ -186,7 +188,7 @@ fn left_for_a_child(guest: &Guest) -> Option<(Birth, i32)> {
     }
 }
 
-/// The thread ends. A child that its frames were being left for ends unborn.
+/// The thread ends. If its frames were being left for a child, the child is dropped.
 pub fn give_up(guest: &Guest) {
     if let Some((child, _)) = left_for_a_child(guest) {
         child.abandon(&guest.kernel, &*guest.host);
@@ -202,10 +204,11 @@ enum Outermost {
     Handler,
 }
 
-/// The parent's frames are left: brings the child to life. Returns what the parent's `lind.fork` is to return.
+/// The parent's frames are left: brings the child to life. Returns the result of the parent's
+/// `lind.fork`.
 ///
 /// # Errors
-/// Guest code is to be left: the parent has ended while its child had its memory.
+/// Guest code is to be left: the parent has ended while its child borrowed its memory.
 fn split(
     store: &mut StoreContextMut<'_, Guest>,
     instance: &Instance,
@@ -233,7 +236,7 @@ fn split(
 /// The fate of a parent.
 enum Parent {
     GoesOn,
-    /// Its frames are not there any more.
+    /// Its frames are gone.
     Ends,
 }
 
@@ -264,20 +267,20 @@ fn bring_to_life(
     Ok(Parent::GoesOn)
 }
 
-/// The records of a parent whose child has its memory, and puts its own stack where they are.
+/// The records of a parent whose child borrows its memory, and puts its own stack where they are.
 struct Records {
     at: u64,
     bytes: Vec<u8>,
 }
 
 impl Records {
-    /// More than frames take.
+    /// A limit that no frames reach.
     const MOST: u32 = 16 << 20;
 
     /// Takes a copy.
     ///
     /// # Errors
-    /// ENOMEM, also for what cannot be the records.
+    /// ENOMEM, also for a range that cannot be the records.
     fn of(store: &mut StoreContextMut<'_, Guest>, instance: &Instance) -> core::result::Result<Records, Errno> {
         let mut number = |name| match instance.get_global(&mut *store, name).map(|global| global.get(&mut *store)) {
             Some(Val::I32(number)) => Ok(number),
@@ -293,7 +296,7 @@ impl Records {
         Ok(Records { at: top.into(), bytes })
     }
 
-    /// Puts them where they were. If that is no more, entering the frames again faults.
+    /// Writes the records back. If their memory is unmapped, entering the frames again faults.
     fn put_back(&self, guest: &Guest) {
         let _ = guest.thread.cage.memory.guest.write(self.at, &self.bytes);
     }
@@ -308,19 +311,20 @@ fn resume(store: &mut StoreContextMut<'_, Guest>, instance: &Instance, number: i
 /// Begins the life of a child, whose `lind.fork` returns 0.
 ///
 /// # Errors
-/// As entering guest code does.
+/// The reason why guest code was left.
 pub fn begin(store: &mut Store<Guest>, instance: &Instance) -> Result<()> {
     resume(&mut store.as_context_mut(), instance, 0)
 }
 
-/// The end of a child of a fork in a handler that left the handler: what it would go on with is not there.
+/// The end of a child that was forked in a handler and has left it: the interrupted frames do not
+/// exist in it.
 pub fn nothing_below(guest: &Guest) -> Next {
     const SIGABRT: u8 = 6;
     trap::say(guest, "SIGABRT: the child of a fork in a signal handler left the handler (docs/fork.md)");
     Next::Exit(Status::signaled(SIGABRT))
 }
 
-/// The globals of an instance, as a child has to find them.
+/// The values of an instance's globals that a child must find.
 pub struct Frozen {
     globals: Vec<(String, Value)>,
     outermost: Outermost,
@@ -352,10 +356,10 @@ impl Frozen {
         Frozen { globals: exports.exports.globals.iter().filter_map(value).collect(), outermost }
     }
 
-    /// Makes another instance of the module what the parent's was.
+    /// Gives another instance of the module the state of the parent's.
     ///
     /// # Errors
-    /// None in practice: they have the same types.
+    /// None in practice: the globals have the same types.
     pub fn thaw(self, store: &mut Store<Guest>, instance: &Instance) -> Result<()> {
         store.data().way_out.only_handler.set(self.outermost == Outermost::Handler);
         for (name, value) in self.globals {
@@ -385,7 +389,7 @@ pub struct Exports {
 }
 
 impl Exports {
-    /// Of a module.
+    /// The exports of a module.
     pub fn of(module: &wasmtime::Module) -> Exports {
         use wasmtime::ExternType;
         let function = |name: &str, params: usize| match module.get_export(name) {

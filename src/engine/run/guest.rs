@@ -1,7 +1,8 @@
-//! A host thread that runs guest code, and the state that each Store on it carries.
+//! The host threads that run guest code, and the state that each Store on them carries.
 //!
-//! Stores nest on the stack of one host thread: the program's own at the bottom, then one for each grate
-//! that a call has reached. [`HostThread`] knows how much of that stack is left, and keeps the idle workers.
+//! Stores nest on the stack of one host thread: the program's own at the bottom, then one for each
+//! grate that a call has reached. [`HostThread`] computes how much of that stack is left, and keeps
+//! the idle workers.
 
 #![allow(unsafe_code)]
 
@@ -31,10 +32,10 @@ use crate::signal::handlers;
 use crate::signal::preempt;
 use crate::syscall::trampoline;
 
-/// How many grates deep a call may reach. One more is ELOOP.
+/// The most grates that a call may pass. One more is ELOOP.
 pub const MAX_HOPS: usize = 16;
 
-/// The program itself is the first.
+/// The program's own Store is the first.
 const MAX_STORES: usize = MAX_HOPS + 1;
 
 /// Host stack that must be left beyond what guest code may use: for the kernel's own frames.
@@ -47,7 +48,8 @@ pub const CHAIN_STACK: usize = MAX_STORES * (WASM_STACK + KERNEL_STACK) + KERNEL
 /// have lent theirs ([`crate::run::handoff`]).
 pub const HOST_STACK: usize = CHAIN_STACK + WASM_STACK;
 
-/// Runs `main` on a stack of [`HOST_STACK`]: that of the process's main thread may be small, or grow into what is mapped below it.
+/// Runs `main` on a stack of [`HOST_STACK`]: the stack of the process's main thread may be small,
+/// or grow into a mapping below it.
 pub fn on_own_stack<R>(main: impl FnOnce() -> R) -> R {
     use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect};
     const GUARD: usize = 64 << 10;
@@ -67,7 +69,8 @@ pub fn on_own_stack<R>(main: impl FnOnce() -> R) -> R {
 }
 
 /// The owner of the guest code in a Store. A Store never leaves its host thread, so nothing here
-/// has a lock: what changes are cells, written by calls and returns further down the same stack.
+/// has a lock: the changing fields are cells, written by calls and returns further down the same
+/// stack.
 pub struct Guest {
     // Fixed while the Store lives. The kernel, the thread and the cage are also others'; they have their own locks.
     /// The kernel.
@@ -83,27 +86,27 @@ pub struct Guest {
     /// The program.
     pub image: Arc<Image>,
 
-    /// Written where its code is left, read by who had entered it.
+    /// Written when its code is left, read by the code that entered it.
     pub way_out: WayOut,
     /// The state for running signal handlers.
     pub signals: handlers::OfGuest,
     /// The state for its way to the host.
     pub trampoline: trampoline::OfGuest,
-    /// Written by [`Guest::serving`] on the way in, and undone on the way back.
+    /// Written by [`Guest::serving`] on the way in, and restored on the way back.
     served: Cell<Option<NonNull<Served<'static>>>>,
 
-    /// Only for Wasmtime, which has the Store to itself then.
+    /// Only used by Wasmtime, which then has the Store to itself.
     limits: Limits,
 }
 
 /// How guest code was left, and whether its frames are entered again.
 #[derive(Default)]
 pub struct WayOut {
-    /// Why, when a host function left it.
+    /// The next step, when a host function left it.
     pub next: Cell<Option<Next>>,
     /// The state of its fork.
     pub fork: Cell<Fork>,
-    /// Its outermost frame is that of a signal handler in which the cage was forked.
+    /// Whether its outermost frame is that of a signal handler in which the cage was forked.
     pub only_handler: Cell<bool>,
 }
 
@@ -111,8 +114,9 @@ impl Guest {
     /// The call that this worker is serving.
     #[inline]
     pub fn served(&self) -> Option<&Served<'_>> {
-        // SAFETY: `serving` sets the pointer for the time of a call further up this very stack, and takes it away again before
-        // the call returns; Guest never leaves its host thread. The lifetime given out is shorter than that call.
+        // SAFETY: `serving` sets the pointer for the time of a call further up this very stack, and
+        // restores it before the call returns; Guest never leaves its host thread. The lifetime
+        // given out is shorter than that call.
         self.served.get().map(|served| unsafe { served.cast::<Served<'_>>().as_ref() })
     }
 
@@ -122,7 +126,8 @@ impl Guest {
         self.served.set(Some(NonNull::from(served).cast()));
     }
 
-    /// Serves what `other` serves, whose code is further up this stack until this Store's code is left.
+    /// Serves the same call as `other`, whose code is further up this stack until this Store's code
+    /// is left.
     pub fn serving_with(&self, other: &Guest) {
         self.served.set(other.served.get());
     }
@@ -159,7 +164,7 @@ impl call::Caller for Guest {
 }
 
 /// Limits the growth of an instance, and holds its share of the host's memory. Its tables count as
-/// memory of the cage, until it goes.
+/// memory of the cage until it is dropped.
 struct Limits {
     memory: Arc<Memory>,
     charged: u64,
@@ -176,12 +181,12 @@ impl Drop for Limits {
 
 impl ResourceLimiter for Limits {
     fn memory_growing(&mut self, current: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
-        // The cage's memory comes once, whole. Anything else is the heap for exceptions.
+        // The cage's memory is made once, whole. Anything else is the heap for exceptions.
         Ok((current == 0 && desired as u64 == SPACE) || desired as u64 <= GC_HEAP)
     }
 
     fn table_growing(&mut self, current: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
-        /// Function tables are as large as programs have functions whose address is taken.
+        /// A function table is as large as its program has functions whose address is taken.
         const MOST: usize = 1 << 20;
         let bytes = (desired.saturating_sub(current) * size_of::<usize>()) as u64;
         if desired > MOST || self.memory.map().charge(bytes).is_err() {
@@ -206,7 +211,7 @@ pub struct HostThread {
     pub(crate) shared: Arc<Shared>,
     pub(crate) kernel: Arc<Kernel>,
     me: Weak<HostThread>,
-    /// Its id at the host.
+    /// Its thread id at the host.
     pub(crate) tid: u32,
     /// The lowest address of the stack that may be used.
     stack_end: usize,
@@ -218,20 +223,20 @@ pub struct HostThread {
     /// A child that has not begun yet, since its parent is going to wait for it.
     pub(crate) lent: Cell<Option<Box<Lent>>>,
 
-    // The workers that it keeps for the next call. The worker that was kept last at each depth of
-    /// hops, where the next call finds it at once: a chain of grates has one at each.
+    // The workers that it keeps for the next call: for each depth of hops the one that was kept
+    /// last, where the next call finds it at once. A chain of grates uses one at each depth.
     pub(crate) last: [Cell<Option<Box<Worker>>>; MAX_STORES],
     /// Whether a worker was made here that has a filter.
     pub(crate) has_filters: Cell<bool>,
     /// See [`lind_kernel::runtime::Hop::cached_cage`].
     pub(crate) cached_cage: CachedCage,
-    /// The others.
+    /// The other idle workers.
     idle: RefCell<Vec<(CageId, Vec<Box<Worker>>)>>,
     /// The Stores that run signal handlers while guest code computes.
     pub(crate) nested: RefCell<Vec<Box<handlers::Nested>>>,
 }
 
-/// The worker kept there, if it is of `grate`.
+/// The worker in this place, if it belongs to `grate`.
 #[inline]
 fn take_of(kept: &Cell<Option<Box<Worker>>>, grate: CageId) -> Option<Box<Worker>> {
     match kept.take() {
@@ -243,7 +248,7 @@ fn take_of(kept: &Cell<Option<Box<Worker>>>, grate: CageId) -> Option<Box<Worker
     }
 }
 
-/// Why a grate cannot be entered now.
+/// The reason why a grate cannot be entered now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum NoRoom {
     /// Too many grates deep.
@@ -278,7 +283,8 @@ impl HostThread {
         })
     }
 
-    /// A Store for code of `image` run by `thread`. `share` is for what it needs beyond what the host thread has.
+    /// A Store for code of `image` run by `thread`. `share` covers the memory that it needs beyond
+    /// the host thread's.
     pub fn store(&self, thread: &Arc<Thread>, image: &Arc<Image>, share: Share) -> Store<Guest> {
         let guest = Guest {
             kernel: Arc::clone(&self.kernel),
@@ -298,8 +304,9 @@ impl HostThread {
         store
     }
 
-    /// Room for the code of one more Store, to be given back by [`HostThread::leave_room`]. Returns how many there were before, with
-    /// the `past` ones that have let go on the call that is about to be served: their workers keep their places.
+    /// Reserves stack for the code of one more Store, to be released by [`HostThread::leave_room`].
+    /// Returns how many there were before, including the `past` ones that have passed on the call
+    /// that is about to be served: their workers keep their places.
     #[inline]
     pub fn take_room(&self, past: usize) -> Result<usize, NoRoom> {
         let here = 0_u8;
@@ -315,19 +322,19 @@ impl HostThread {
         Ok(depth)
     }
 
-    /// How much of its stack is left.
+    /// The bytes of its stack that are left.
     pub fn stack_left(&self) -> usize {
         let here = 0_u8;
         (&raw const here as usize).saturating_sub(self.stack_end)
     }
 
-    /// How many Stores have code on this thread's stack.
+    /// The number of Stores that have code on this thread's stack.
     #[inline]
     pub fn hops(&self) -> usize {
         self.hops.get()
     }
 
-    /// Gives back what `take_room` took.
+    /// Releases the reservation of `take_room`.
     #[inline]
     pub fn leave_room(&self, past: usize) {
         self.hops.set(self.hops.get() - 1 - past);
@@ -370,7 +377,7 @@ impl HostThread {
         }
     }
 
-    /// Notes that this thread takes the turn of a grate; false if it has it already.
+    /// Notes that this thread takes the turn of a grate; false if it already holds it.
     pub fn turn_of(&self, grate: CageId) -> bool {
         let mut turns = self.turns.borrow_mut();
         let new = !turns.contains(&grate);
@@ -385,7 +392,7 @@ impl HostThread {
         self.turns.borrow_mut().retain(|id| *id != grate);
     }
 
-    /// Lets go of the idle workers of a grate that has ended.
+    /// Removes the idle workers of a grate that has ended, and returns them.
     pub fn forget(&self, grate: CageId) -> Vec<Box<Worker>> {
         self.keep_all_apart();
         let mut idle = self.idle.borrow_mut();
@@ -393,13 +400,13 @@ impl HostThread {
         at.map(|at| idle.swap_remove(at).1).unwrap_or_default()
     }
 
-    /// Whether an idle worker is of a grate that has ended or runs another program.
+    /// Whether an idle worker belongs to a grate that has ended or runs another program.
     pub fn has_to_sweep(&self) -> bool {
         self.keep_all_apart();
         self.idle.borrow().iter().any(|(_, idle)| idle.iter().any(|worker| worker.is_over()))
     }
 
-    /// Lets go of such workers. Whether there are others.
+    /// Drops such workers. Returns whether others are left.
     pub fn sweep(&self) -> bool {
         self.keep_all_apart();
         let over = |(id, idle): &(CageId, Vec<Box<Worker>>)| idle.iter().any(|worker| worker.is_over()).then_some(*id);
@@ -431,12 +438,12 @@ impl HostThread {
     }
 }
 
-/// Runs guest code of a Store: marks whose code it is for the fault handler while `run` enters it.
+/// Runs guest code of a Store: sets its owner for the fault handler while `run` enters it.
 #[inline]
 pub fn run_guest<R>(store: &mut Store<Guest>, run: impl FnOnce(&mut Store<Guest>) -> R) -> R {
     let inside = context::Inside::new(store.data());
-    // SAFETY: the Store keeps its data in one place and is borrowed until `run` is done; nobody replaces the data or changes
-    // more than its cells.
+    // SAFETY: the Store keeps its data in one place and is borrowed until `run` returns; nobody
+    // replaces the data or changes more than its cells.
     let outside = unsafe { inside.enter() };
     let result = run(store);
     context::leave(outside);

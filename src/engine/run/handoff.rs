@@ -1,8 +1,10 @@
-//! Two guest threads on one host thread: a thread that starts a program and then waits for it lends its own to the program.
+//! Two guest threads on one host thread: a thread that starts a program and then waits for it lends
+//! its host thread to the program.
 //!
-//! So starts every grate the program behind it. A second host thread would share the first one's descriptors, and the host
-//! counts references to descriptors that are shared (docs/engine.md). The program runs on top of the stack of
-//! the thread that waits, as grates do on top of their clients', and when its first thread has ended the wait goes on.
+//! Every grate starts the program behind it in this way. A second host thread would share the first
+//! one's descriptors, and the host counts references to descriptors that are shared
+//! (docs/engine.md). The program runs on top of the stack of the thread that waits, as grates do on
+//! top of their clients', and when its first thread has ended the wait goes on.
 //!
 //! Meanwhile the lender is not on any host thread. A thread that interrupts it also does the
 //! lender's work ([`Lender::interrupt`]): stops count as made, handlers wait until it is back (a
@@ -41,16 +43,16 @@ pub struct Lenders(Mutex<HashMap<u32, Arc<Lender>>>);
 pub struct Lender {
     thread: Arc<Thread>,
     kernel: Arc<Kernel>,
-    /// Held by who does what the thread was told.
+    /// Held while a thread does the lender's pending work.
     settling: Mutex<()>,
-    /// Counts what it was told.
+    /// Counts the interrupts.
     told: AtomicU32,
     /// Whether it ends on another host thread.
     ended: AtomicBool,
 }
 
 impl Lenders {
-    /// The lender that `thread` is, if it is one.
+    /// The lender of `thread`, if it has lent its host thread.
     pub fn find(&self, thread: &Thread) -> Option<Arc<Lender>> {
         if thread.host.tid.load(Ordering::Acquire) != 0 {
             return None;
@@ -64,7 +66,7 @@ impl Lenders {
 }
 
 impl Lender {
-    /// Does what the thread was told, on the calling thread.
+    /// Does the pending work of the lender, on the calling thread.
     pub fn interrupt(&self, shared: &Arc<Shared>) {
         self.told.fetch_add(1, Ordering::SeqCst);
         loop {
@@ -89,8 +91,9 @@ impl Lender {
     /// Ends the thread on a host thread of its own.
     fn end(&self, shared: &Arc<Shared>) {
         if host_signals::is_apart() {
-            // No other guest thread runs, or there would be somebody else to call this, and from here none can be started that has the
-            // cages' descriptors. So all above leaves, and then the thread itself.
+            // No other guest thread runs, or it would have called this; and from here none can be
+            // started that has the cages' descriptors. So all guest code above leaves, and then the
+            // thread itself.
             let above = |cage: &Arc<_>| lind_kernel::cage::Cage::descends_from(cage, self.thread.cage.id);
             let cages = self.kernel.cages.all();
             return cages.iter().filter(|cage| above(cage)).for_each(|cage| signal::end(&self.kernel, cage, KILL));
@@ -107,7 +110,7 @@ impl Lender {
                 *kept = Some(host);
             }),
         );
-        // Without one it ends when it is back.
+        // If it could not be started, the thread ends when it is back.
         self.ended.store(started.is_ok(), Ordering::SeqCst);
     }
 }
@@ -121,7 +124,7 @@ impl HostThread {
     /// # Errors
     /// E2BIG, ENOMEM.
     pub fn keep_back(&self, thread: Arc<Thread>, start: &Start) -> Result<()> {
-        // One whose parent did not wait, as it had said.
+        // Runs an earlier one first, whose parent did not wait as announced.
         self.run_lent(None);
         let (image, block) = thread::lay_out(&thread, start)?;
         self.shared.set_program(thread.cage.id, &image);
@@ -141,8 +144,8 @@ impl HostThread {
         true
     }
 
-    /// Makes the thread whose code runs here a lender, unless it has something else to do first, or is too far down its stack for what is to run
-    /// on top.
+    /// Makes the thread whose code runs here a lender, unless it has pending work, or too little of
+    /// its stack is left for the program on top.
     fn lender(&self, waits: &Thread) -> Option<Arc<Lender>> {
         if self.hops() != 1 || self.stack_left() < CHAIN_STACK {
             return None;
@@ -166,7 +169,7 @@ impl HostThread {
         Some(lender)
     }
 
-    /// The lender has its host thread back, unless it has ended meanwhile.
+    /// The lender gets its host thread back, unless it has ended meanwhile.
     fn back(&self, lender: &Lender) {
         self.shared.lenders.all().remove(&lender.thread.tid);
         drop(lender.settling.lock());
@@ -190,7 +193,7 @@ impl HostThread {
         let Lent { thread, image, block, .. } = lent;
         let begin = Begin::Program(block);
         if thread::launch(&self.shared, &self.kernel, Arc::clone(&thread), image, begin).is_err() {
-            // It had been promised to run: as when the host has killed it.
+            // It was promised to run: it ends as if the host had killed it.
             thread.begins_here();
             self.ended(&thread, Next::Exit(Status::signaled(KILL)));
         }

@@ -1,7 +1,7 @@
 //! Host threads for guest threads. A host thread whose guest thread has ended is kept for a while
-//! for the next one: starting a host thread costs more than a small program runs. With it stay its
-//! workers: making one for every process that a grate serves cost a shell behind strace a quarter
-//! more processor time.
+//! for the next one: starting a host thread costs more than a small program runs. Its workers are
+//! kept with it: making one for every process that a grate serves cost a shell behind strace a
+//! quarter more processor time.
 
 #![allow(unsafe_code)]
 
@@ -20,24 +20,23 @@ use crate::run::signal_stack::SignalStack;
 use crate::signal::host_signals;
 use lind_kernel::lock::Locked;
 
-/// Idle threads that are kept.
+/// The most idle threads that are kept.
 const KEPT: usize = 8;
 
-/// For how long an idle thread looks for something to run before it sleeps. A program that starts
-/// threads or processes one after another starts the next one about this soon, and waking a
-/// sleeping thread is the larger part of the cost; meanwhile the thread yields the processor to
-/// others.
+/// How long an idle thread spins for a job before it sleeps. A program that starts threads or
+/// processes one after another starts the next one about this soon, and waking a sleeping thread is
+/// the larger part of the cost; meanwhile the thread yields the processor to others.
 const LOOKS: Duration = Duration::from_micros(20);
 
-/// Takes what an earlier one has left, and leaves it for the next.
+/// A job. It takes over the state of the thread's earlier job, and leaves it for the next.
 type Job = Box<dyn FnOnce(&mut Option<Rc<HostThread>>) + Send>;
 
-/// When a job runs.
+/// The time when a job runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Started {
-    /// From now on.
+    /// It runs from now on.
     Now,
-    /// When the calling thread comes to it.
+    /// It runs when the calling thread comes to it.
     Later,
 }
 
@@ -49,13 +48,13 @@ pub struct Pool {
     main_first: AtomicBool,
     /// The job of that thread.
     first: Mutex<Option<Job>>,
-    /// Whether there was a first one.
+    /// Whether the first one has been started.
     started: AtomicBool,
-    /// How many have ended.
+    /// The number of threads that have ended.
     ended: AtomicUsize,
 }
 
-/// Where an idle thread waits.
+/// A place where an idle thread waits.
 struct Place {
     job: Mutex<Option<Job>>,
     waits: Thread,
@@ -65,7 +64,7 @@ impl Pool {
     /// Runs `job`, a thread of `cage`, on a host thread of its own, with a stack of [`HOST_STACK`].
     ///
     /// # Errors
-    /// EAGAIN when the host has no thread for it; `job` is dropped.
+    /// EAGAIN if the host has no thread for it; `job` is dropped.
     pub fn run(self: &Arc<Self>, cage: &Cage, job: Job) -> Result<Started> {
         let place = self.idle().pop();
         if let Some(place) = place {
@@ -92,12 +91,13 @@ impl Pool {
         thread.spawn(serve).map(|_| Started::Now).map_err(|_| Errno::EAGAIN)
     }
 
-    /// The first job waits for [`Pool::run_first`].
+    /// Keeps the first job for [`Pool::run_first`].
     pub fn begin_with_main(&self) {
         self.main_first.store(true, Ordering::Relaxed);
     }
 
-    /// Runs the first job on the calling thread, which has a stack of [`HOST_STACK`]. Returns what it leaves.
+    /// Runs the first job on the calling thread, which has a stack of [`HOST_STACK`]. Returns the
+    /// state that it leaves.
     pub fn run_first(&self) -> Option<Rc<HostThread>> {
         let job = self.first.locked().take();
         let mut host = None;
@@ -107,7 +107,7 @@ impl Pool {
         host
     }
 
-    /// A grate has ended: idle threads let go of its workers, and so of its memory.
+    /// A grate has ended: idle threads drop its workers, and so its memory.
     pub fn sweep(&self) {
         let idle = std::mem::take(&mut *self.idle());
         for place in idle {
@@ -149,11 +149,11 @@ impl Pool {
         }
     }
 
-    /// Many cages leave many pieces of memory, which the allocator would keep until it needs them.
+    /// Many cages leave many free pieces of memory, which the allocator would keep.
     fn one_ends(&self) {
         const MANY: usize = 128;
         if self.ended.fetch_add(1, Ordering::Relaxed) % MANY == MANY - 1 {
-            // SAFETY: touches only what has been freed, under the allocator's own locks.
+            // SAFETY: it only touches freed memory, under the allocator's own locks.
             unsafe { libc::malloc_trim(0) };
         }
     }
@@ -173,7 +173,7 @@ impl Place {
         self.waits.unpark();
     }
 
-    /// For the thread whose place it is.
+    /// Waits for a job, as the thread of this place.
     fn take(&self) -> Job {
         let since = Instant::now();
         loop {

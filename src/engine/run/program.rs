@@ -1,4 +1,4 @@
-//! Programs: code that may run, and what is kept ready for its instances.
+//! Programs: code that may run, and the state that is prepared for its instances.
 
 use anyhow::Result;
 use lind_kernel::mem::InitialData;
@@ -23,15 +23,16 @@ pub struct Image {
     pub code: Code,
     /// Its exports for threads and forks.
     pub exports: Exports,
-    /// Where its instances have the way into the kernel.
+    /// The place in its instances of the way into the kernel.
     pub syscall: Option<trampoline::Import>,
 }
 
 impl Image {
-    /// Resolves the imports of `image` by `linker`. With `timed`, all calls go by what `linker` has.
+    /// Resolves the imports of `image` by `linker`. With `timed`, all calls go through the
+    /// functions of `linker`.
     ///
     /// # Errors
-    /// When it imports what `linker` does not have.
+    /// The module imports something that `linker` does not define.
     pub fn ready(image: image::Image, linker: &Linker<Guest>, timed: bool) -> Result<Image> {
         let image::Image { module, facts, initial } = image;
         Ok(Image {

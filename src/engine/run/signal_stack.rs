@@ -1,7 +1,7 @@
 //! The stack that a host thread runs the host's signal handlers on.
 //!
 //! Wasmtime maps such a stack when a thread first enters guest code, and ends the process if that
-//! fails; it keeps one that is there already and large enough.
+//! fails; it keeps an existing one that is large enough.
 
 #![allow(unsafe_code)]
 
@@ -23,10 +23,10 @@ pub struct SignalStack(NonNull<u8>);
 unsafe impl Send for SignalStack {}
 
 impl SignalStack {
-    /// Maps one.
+    /// Maps a stack.
     ///
     /// # Errors
-    /// EAGAIN where the host has no room: it is asked for when a thread is to be made.
+    /// EAGAIN if the host has no memory: the call comes when a thread is to be started.
     pub fn new() -> Result<SignalStack> {
         let flags = MapFlags::PRIVATE | MapFlags::NORESERVE | MapFlags::STACK;
         let prot = ProtFlags::READ | ProtFlags::WRITE;
@@ -39,7 +39,7 @@ impl SignalStack {
         Ok(stack)
     }
 
-    /// Makes it the calling thread's, as long as what is returned lives.
+    /// Makes it the calling thread's, as long as the result lives.
     pub fn install(self) -> Installed {
         // SAFETY: within the mapping.
         let start = unsafe { self.0.as_ptr().add(GUARD) };
@@ -50,7 +50,7 @@ impl SignalStack {
 
 impl Drop for SignalStack {
     fn drop(&mut self) {
-        // SAFETY: mapped by `new`; whoever used it has been told not to (`Installed`).
+        // SAFETY: mapped by `new`; `Installed` has disabled it for the thread that used it.
         let _ = unsafe { munmap(self.0.as_ptr().cast(), GUARD + SIZE) };
     }
 }
@@ -58,7 +58,7 @@ impl Drop for SignalStack {
 /// A stack that the thread uses.
 pub struct Installed {
     _stack: SignalStack,
-    /// Of this thread, and to be dropped by it.
+    /// Belongs to this thread, which has to drop it.
     _of_thread: std::marker::PhantomData<*const ()>,
 }
 

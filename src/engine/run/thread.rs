@@ -1,4 +1,5 @@
-//! The life of a guest thread: from where it begins to the end of its code, through forks and further programs.
+//! The life of a guest thread: from its first instruction to the end of its code, through forks and
+//! further programs.
 
 use std::sync::Arc;
 
@@ -22,20 +23,20 @@ use crate::signal::trap;
 use crate::space::startup_block;
 use crate::syscall::trampoline;
 
-/// Where a thread begins.
+/// The place where a thread begins.
 pub enum Begin {
     /// At `_start`, with this block on its stack.
     Program(u32),
     /// At `__lind_thread_start`, with this block on its stack.
     Thread(u32),
-    /// Where its parent forked.
+    /// Where its parent forked, with the parent's globals.
     Fork(Frozen),
 }
 
 /// Starts the first thread of a cage on a host thread of its own.
 ///
 /// # Errors
-/// E2BIG, ENOMEM; EAGAIN when the host has no thread for it.
+/// E2BIG, ENOMEM; EAGAIN if the host has no thread for it.
 pub fn start(shared: &Arc<Shared>, kernel: &Arc<Kernel>, thread: Arc<Thread>, start: &Start) -> Result<()> {
     // All steps that can fail come here, while the caller can still get the error.
     let (image, block) = lay_out(&thread, start)?;
@@ -59,7 +60,7 @@ pub fn start_thread(shared: &Arc<Shared>, kernel: &Arc<Kernel>, thread: Arc<Thre
 /// Runs a guest thread on a host thread of its own.
 ///
 /// # Errors
-/// EAGAIN.
+/// EAGAIN if the host has no thread for it.
 pub fn launch(
     shared: &Arc<Shared>,
     kernel: &Arc<Kernel>,
@@ -82,15 +83,15 @@ pub fn launch(
     if started == Started::Now && may_lack_room(&cage) { asked.wait() } else { Ok(()) }
 }
 
-/// Whether it is not clear that there is room for one more instance.
+/// Whether memory may be short for one more instance.
 fn may_lack_room(cage: &Cage) -> bool {
     const INSTANCE: u64 = 64 << 20;
     let map = cage.memory.map();
     budget::is_short() || map.limit().saturating_sub(map.mapped()).saturating_sub(map.charged()) < INSTANCE
 }
 
-/// Runs a guest thread on the calling host thread, from beginning to end. Where somebody waits for the answer and there is not what it
-/// needs, it never ran; without anybody to tell, its cage ends.
+/// Runs a guest thread on the calling host thread, from beginning to end. If a resource is missing
+/// and somebody waits for the answer, the thread never ran; if nobody waits, its cage ends.
 pub fn begin_to_end(host: &HostThread, thread: Arc<Thread>, image: Arc<Image>, begin: Begin, answer: Option<Answer>) {
     begins(host, &thread);
     let apart = answer.is_some();
@@ -119,13 +120,13 @@ fn begins(host: &HostThread, thread: &Arc<Thread>) {
     thread.takes_processors(&host.kernel);
 }
 
-/// A thread of its own has what its first instance needs.
+/// A host thread of its own includes the share of its first instance.
 fn share_for(apart: bool) -> core::result::Result<Share, Left> {
     if apart { Ok(Share::default()) } else { Share::of_instance().map_err(|_| Left::NoRoom) }
 }
 
-/// Runs one program after the other. Returns the thread that ends, which is another one if a thread that was not the
-/// first of its cage ran a new program.
+/// Runs one program after another. Returns the thread that ends, which is another one if a thread
+/// that was not the first of its cage ran a new program.
 fn live(
     host: &HostThread,
     mut thread: Arc<Thread>,
@@ -136,7 +137,7 @@ fn live(
         let next = match ready {
             Ok(ready) => run(host, &thread, begin, ready),
             Err(Left::NoRoom) => {
-                // Nobody can be told any more.
+                // The caller has gone on, so only a message can report it.
                 trap::say_of(&thread.cage, "SIGKILL: the host has no room for its program");
                 Next::Exit(Status::signaled(9))
             }
@@ -154,21 +155,22 @@ fn live(
     }
 }
 
-/// A Store and an instance, whose code has not been entered but for its start function. There is room for it on the stack.
+/// A Store and an instance, of whose code only the start function has been entered. The stack
+/// suffices for it.
 struct Ready {
     store: Store<Guest>,
     instance: Instance,
 }
 
-/// Why there is none.
+/// The reason why the instance could not be made.
 enum Left {
-    /// The host or the cage has no room for it.
+    /// The host or the cage lacks the memory for it.
     NoRoom,
-    /// The program's start function was left.
+    /// The program's start function was left in this way.
     For(Next),
 }
 
-/// Makes what a thread needs to run `image`.
+/// Makes the instance in which a thread runs `image`.
 fn ready(
     host: &HostThread,
     thread: &Arc<Thread>,
@@ -176,7 +178,7 @@ fn ready(
     share: Share,
 ) -> core::result::Result<Ready, Left> {
     let mut store = host.store(thread, image, share);
-    // Only if the host gave us less stack than we asked for.
+    // This fails only if the host gave us less stack than we asked for.
     host.take_room(0).map_err(|_| Left::NoRoom)?;
     if image.exports.resume {
         store.data().way_out.fork.set(Fork::Ready);
@@ -202,13 +204,13 @@ fn next_program(
         host.shared.interrupts.ended(thread);
         host.shared.interrupts.started(&leader, host.tid);
     }
-    // The old program is gone, as Linux has it when a new one fails this late.
+    // The old program is gone, as on Linux when a new one fails this late.
     let (image, block) = lay_out(&leader, &start).map_err(|_| Status::signaled(9))?;
     host.shared.set_program(leader.cage.id, &image);
     Ok((leader, image, block))
 }
 
-/// Makes the memory of a thread's cage that of a fresh program.
+/// Replaces the memory of a thread's cage by that of a fresh program.
 pub fn lay_out(thread: &Thread, start: &Start) -> Result<(Arc<Image>, u32)> {
     let image = Arc::clone(&start.image).downcast::<Image>().map_err(|_| Errno::ENOEXEC)?;
     thread.cage.memory.load_layout(u64::from(image.facts.heap_base), &image.initial)?;
@@ -218,7 +220,8 @@ pub fn lay_out(thread: &Thread, start: &Start) -> Result<(Arc<Image>, u32)> {
 
 /// Runs guest code until it is left for good.
 fn run(host: &HostThread, thread: &Arc<Thread>, begin: Begin, ready: Ready) -> Next {
-    // A program that returns from _start without exiting has nothing more to say; nor has a thread, but for itself.
+    // A program that returns from _start without exiting has ended with status 0; a thread ends
+    // alone.
     let end = match begin {
         Begin::Thread(_) => Next::ExitThread(0),
         Begin::Program(_) | Begin::Fork(_) => Next::Exit(Status::exited(0)),

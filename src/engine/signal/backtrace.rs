@@ -1,6 +1,7 @@
-//! The functions that a program was in when it trapped, as text.
+//! Prints the functions that a program was in when it trapped.
 //!
-//! Not by Wasmtime's own `Display`, which takes every name for a mangled one: a C function `f` would be called `float`.
+//! Not by Wasmtime's own `Display`, which demangles every name: a C function `f` would be called
+//! `float`.
 
 use std::fmt::Write;
 
@@ -11,7 +12,8 @@ use wasmtime::{FrameInfo, FrameSymbol, WasmBacktrace};
 /// one without.
 const MAIN: [&str; 2] = ["__main_argc_argv", "__original_main"];
 
-/// One line for each function, innermost first, and one below it for where that is in the source, if that is known.
+/// One line for each function, innermost first, and one below it for its place in the source, if
+/// that is known.
 pub fn text(trace: &WasmBacktrace) -> String {
     let mut out = String::new();
     for (i, frame) in trace.frames().iter().enumerate() {

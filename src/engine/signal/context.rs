@@ -1,13 +1,15 @@
 //! Handles those faults of guest code that Wasmtime does not turn into traps.
 //!
-//! Wasmtime handles SIGSEGV at instructions it compiled as able to trap. Left over are: bulk memory instructions, which
-//! run in library routines; short constant copies, which it compiles as unable to trap because it knows no pages
-//! but accessible ones; and SIGBUS. All of these continue at the module's landing pad, an `unreachable` that
-//! [`crate::code::validate`] adds to every module, so that the engine unwinds an ordinary trap; the signal is kept here.
+//! Wasmtime handles SIGSEGV at instructions that it compiled as able to trap. The others are: bulk
+//! memory instructions, which run in library routines; short constant copies, which it compiles as
+//! unable to trap because all pages are accessible to its knowledge; and SIGBUS. All of these
+//! continue at the module's landing pad, an `unreachable` that [`crate::code::validate`] adds to
+//! every module, so that the engine unwinds an ordinary trap; the signal is kept here.
 //!
-//! This leaves the library routines' frames without running anything. Sound while those frames own nothing, which
-//! is to be checked at every upgrade of Wasmtime: in 48, `memory_copy` and `memory_fill` of its `libcalls.rs`.
-//! It must not happen in our own host code, so [`enter_host`] and [`enter_guest`] mark on which side a thread is.
+//! This leaves the library routines' frames without running anything. It is sound while those
+//! frames own nothing, which is to be checked at every upgrade of Wasmtime: in 48, `memory_copy`
+//! and `memory_fill` of its `libcalls.rs`. It must not happen in our own host code, so
+//! [`enter_host`] and [`enter_guest`] mark on which side a thread is.
 
 #![allow(unsafe_code)]
 
@@ -49,7 +51,7 @@ thread_local! {
 /// The machine code of a program, as far as faults matter.
 #[derive(Clone, Debug)]
 pub struct Code {
-    /// Where its machine code is.
+    /// The address range of its machine code.
     pub text: Range<usize>,
     /// The part of it that was compiled from functions, without the trampolines.
     pub functions: Range<usize>,
@@ -57,7 +59,7 @@ pub struct Code {
     pub landing: usize,
     /// The meanings of its instructions that do nothing but trap.
     pub traps: Traps,
-    /// Which of its functions call setjmp.
+    /// The functions that call setjmp.
     pub jumps: Jumps,
 }
 
@@ -68,11 +70,12 @@ impl Inside {
         Inside { guest }
     }
 
-    /// Marks that its code runs, and returns what is to be given to [`leave`].
+    /// Marks that its code runs. The result has to be passed to [`leave`].
     ///
     /// # Safety
-    /// Host code calls this, and calls [`leave`] before `self` or the guest is gone. Meanwhile nothing of the guest changes but
-    /// its cells, and `self` lies on this stack below everything that enters the guest's code.
+    /// Host code calls this, and calls [`leave`] before `self` or the guest is dropped. Meanwhile
+    /// only cells of the guest change, and `self` lies on this stack below every call that enters
+    /// the guest's code.
     #[inline(always)]
     pub unsafe fn enter(&self) -> Outside {
         // SAFETY: the caller's promise.
@@ -153,7 +156,7 @@ pub struct Computing<'a> {
     pub guest: &'a Guest,
     registers: &'a mut [i64],
     landing: usize,
-    /// Where the routine was called that does the instruction, if one does.
+    /// The call of the routine that executes the instruction, if it is in one.
     routine: Option<Called>,
 }
 
@@ -167,22 +170,24 @@ pub struct Callee {
 }
 
 impl<'a> Computing<'a> {
-    /// In a signal handler: what the thread was doing, if it was computing in a function of a guest. Elsewhere (host code,
-    /// library routines, trampolines) there is nothing that may be done: locks may be held, frames may not be in place.
+    /// In a signal handler: the code of the thread, if it was computing in a function of a guest.
+    /// Elsewhere (host code, library routines, trampolines) nothing may be done: locks may be held,
+    /// frames may be incomplete.
     ///
     /// # Safety
-    /// `context` is the handler's, and what is returned lives no longer than it.
+    /// `context` is the handler's, and the result lives no longer than it.
     pub unsafe fn find(context: *mut libc::ucontext_t) -> Option<Computing<'a>> {
         // SAFETY: the caller's promise.
         let found = unsafe { Computing::any(context) }?;
         found.guest.image.code.functions.contains(&found.pc()).then_some(found)
     }
 
-    /// In a signal handler that follows a fault at an address of the guest's: as `find`, where the fault was in a library routine
-    /// that copies or fills memory for the guest. It holds nothing, like a host function that has called back.
+    /// In a signal handler after a fault at an address of the guest's: like `find`, for a fault in
+    /// a library routine that copies or fills memory for the guest. The routine holds nothing, like
+    /// a host function that has called back.
     ///
     /// # Safety
-    /// As for `find`.
+    /// See `find`.
     pub unsafe fn find_in_routine(context: *mut libc::ucontext_t) -> Option<Computing<'a>> {
         // SAFETY: the caller's promise.
         let mut found = unsafe { Computing::any(context) }?;
@@ -196,10 +201,10 @@ impl<'a> Computing<'a> {
         Some(found)
     }
 
-    /// The guest whose side the thread is on, wherever it is there.
+    /// The guest that the thread is in, at whatever instruction.
     ///
     /// # Safety
-    /// As for `find`.
+    /// See `find`.
     unsafe fn any(context: *mut libc::ucontext_t) -> Option<Computing<'a>> {
         RUNNING.with(|running| {
             if running.base.get() == 0 {
@@ -217,12 +222,12 @@ impl<'a> Computing<'a> {
         })
     }
 
-    /// Where it is, as an offset in the program's code.
+    /// The offset of the instruction in the program's code.
     pub fn offset(&self) -> Option<u32> {
         u32::try_from(self.pc() - self.guest.image.code.text.start).ok()
     }
 
-    /// The signal that the instruction means, if it is one that does nothing but trap.
+    /// The signal of the instruction, if it does nothing but trap.
     pub fn trap(&self) -> Option<u8> {
         self.guest.image.code.traps.signal(self.offset()?)
     }
@@ -240,12 +245,12 @@ impl<'a> Computing<'a> {
         self.registers[register.unsigned_abs() as usize] = (value as u64).cast_signed();
     }
 
-    /// Whether it catches nothing where it is, and soon comes to where it does.
+    /// Whether its function catches nothing at this place, and soon comes to a call where it does.
     pub fn catches_soon(&self) -> bool {
         self.routine.is_none() && self.offset().is_some_and(|at| self.guest.image.code.jumps.contain(at))
     }
 
-    /// Makes the code continue at its landing pad: it is left by a trap.
+    /// Makes the code continue at its landing pad: a trap leaves it.
     pub fn leave(mut self) {
         if let Some(from) = self.routine {
             self.set(libc::REG_RBP, from.fp);
@@ -268,11 +273,11 @@ impl<'a> Computing<'a> {
         ![PUSH_FP, SET_FP, POP_FP, RETURN].iter().any(|start| next.starts_with(start))
     }
 
-    /// Makes the code continue as if it had just called a function with two numbers. The function must not return, since
-    /// the code was not at a call: registers are lost. It may throw.
+    /// Makes the code continue as if it had just called a function with two numbers. The function
+    /// must not return, since the code was not at a call and its registers are lost. It may throw.
     pub fn call(mut self, callee: Callee, arguments: [u32; 2]) {
         const RED_ZONE: usize = 128;
-        // As a call leaves it: aligned to 16 but for the return address.
+        // The stack of a callee: aligned to 16 but for the return address.
         let stack = ((self.get(libc::REG_RSP) - RED_ZONE) & !15) - 8;
         let mut return_to = self.pc();
         if let Some(from) = self.routine {
@@ -300,7 +305,7 @@ impl Callee {
         Callee::raw(function, store)
     }
 
-    /// A function that the program itself defines, of whatever type.
+    /// A function of any type that the program itself defines.
     pub fn raw(function: &Func, store: &mut Store<Guest>) -> Option<Callee> {
         let raw = function.to_raw(&mut *store).cast::<u8>();
         let of = HostPtr.vm_func_ref();
@@ -309,22 +314,22 @@ impl Callee {
             unsafe { raw.add(at.into()).cast::<usize>().read() }
         };
         let callee = Callee { code: word(of.wasm_call()), instance: word(of.vmctx()) };
-        // That its code lies in the program's own functions tells a Wasmtime that lays it out otherwise.
+        // A Wasmtime with another layout would give an address outside the program's own functions.
         store.data().image.code.functions.contains(&callee.code).then_some(callee)
     }
 }
 
-/// Where compiled code called a routine.
+/// The place where compiled code called a routine.
 #[derive(Clone, Copy, Debug)]
 struct Called {
     /// The frame of the code.
     fp: usize,
-    /// Where it goes on.
+    /// The address where it goes on.
     return_to: usize,
 }
 
 impl Called {
-    /// Where the routine was called in which a thread is.
+    /// Finds the call of the routine in which a thread is.
     ///
     /// Host code need not keep frame pointers, so the register may hold anything. But the routine
     /// was called through a trampoline, whose frame (its caller's frame pointer and a return

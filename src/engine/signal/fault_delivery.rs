@@ -1,10 +1,12 @@
-//! Faults for which the program has a handler: SIGSEGV, SIGBUS, SIGFPE and SIGILL in a function of its own.
+//! Delivers faults for which the program has a handler: SIGSEGV, SIGBUS, SIGFPE and SIGILL in a
+//! function of its own.
 //!
-//! The handler must run before the engine makes a trap of the fault, since that leaves the program's frames; and not on the
-//! host's alternate stack, on which such signals arrive. So the fault is noted, the signal that interrupts
-//! computation is sent to this very thread, and the handler of the fault returns: the interruption comes at the
-//! instruction that faulted, before it is tried again. That may also be one of a library routine that copies memory for the
-//! program: the routine goes on, or is left by siglongjmp.
+//! The handler must run before the engine turns the fault into a trap, since that leaves the
+//! program's frames; and not on the host's alternate stack, on which such signals arrive. So the
+//! fault is noted, the signal that interrupts computation is sent to this very thread, and the
+//! handler of the fault returns: the interruption comes at the instruction that faulted, before it
+//! is tried again. The instruction may also be one of a library routine that copies memory for the
+//! program: the routine goes on, or siglongjmp leaves it.
 
 #![allow(unsafe_code)]
 
@@ -29,7 +31,7 @@ thread_local! {
     static NOTED: Cell<Option<Info>> = const { Cell::new(None) };
 }
 
-/// Puts itself before the handlers that there are: those of Wasmtime, and below them those of `fault`.
+/// Installs itself before the existing handlers: Wasmtime's, and below them those of `fault`.
 pub fn install() {
     BEFORE.get_or_init(|| {
         HANDLED.map(|signal| {
@@ -65,7 +67,7 @@ extern "C" fn on_fault(signal: i32, info: *mut libc::siginfo_t, context: *mut li
     let Some(before) = BEFORE.get().zip(HANDLED.iter().position(|&handled| handled == signal)) else { return };
     let before = before.0[before.1];
     if before.sa_sigaction > libc::SIG_IGN && before.sa_flags & libc::SA_SIGINFO != 0 {
-        // SAFETY: that is what this flag says the handler is.
+        // SAFETY: this flag tells the type of the handler.
         let handler = unsafe {
             std::mem::transmute::<usize, extern "C" fn(i32, *mut libc::siginfo_t, *mut libc::c_void)>(
                 before.sa_sigaction,
@@ -113,12 +115,14 @@ unsafe fn in_routine<'a>(context: *mut libc::ucontext_t, signal: i32, address: u
 
 /// The fault, in the program's terms.
 fn what_happened(computing: &Computing<'_>, signal: i32, code: i32, address: usize) -> Option<Info> {
-    /// Nothing of the host's is ever there: where a call of a function that does not exist looks for it.
+    /// The host never maps anything there: a call of a function that does not exist reads this
+    /// address.
     const NOWHERE: usize = 4096;
     const SEGV_MAPERR: i32 = 1;
     const FPE_INTDIV: i32 = 1;
     const ILL_ILLOPN: i32 = 2;
-    // Programs have no addresses of code: an instruction's is where it is in the program's own.
+    // Programs have no addresses of code: an instruction's address is its offset in the program's
+    // own code.
     let here = || computing.offset();
     match signal {
         libc::SIGFPE => Some(Info::fault(number(signal)?, FPE_INTDIV, here()?)),
@@ -143,7 +147,7 @@ fn number(signal: i32) -> Option<u8> {
     u8::try_from(signal).ok()
 }
 
-/// The code that was interrupted, if it was for its fault, and the fault.
+/// The code that was interrupted, if its own fault is the reason, and the fault.
 ///
 /// # Safety
 /// `context` is the handler's.

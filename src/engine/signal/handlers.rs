@@ -1,8 +1,9 @@
-//! Running a guest's signal handlers.
+//! Runs a guest's signal handlers.
 //!
-//! When a system call returns, the handler runs right there: in the same Store, on the guest's own stack. When a thread is
-//! interrupted while it computes, its Store cannot be entered; the handler runs in a second one over the same memory, with
-//! a stack of its own, and then the computation goes on ([`while_computing`]). docs/signals.md says what follows from that.
+//! When a system call returns, the handler runs at once: in the same Store, on the guest's own
+//! stack. When a thread is interrupted while it computes, its Store cannot be entered; the handler
+//! runs in a second one over the same memory, with a stack of its own, and then the computation
+//! goes on ([`while_computing`]). docs/signals.md describes the effects.
 
 use std::cell::{Cell, OnceCell};
 use std::sync::Arc;
@@ -31,15 +32,15 @@ use crate::syscall::trampoline;
 #[derive(Default)]
 pub struct OfGuest {
     places: OnceCell<Places>,
-    /// `__tls_base` of the thread, if the program has one.
+    /// `__tls_base` of the thread, if the program exports it.
     tls: Cell<Option<u32>>,
     /// The function with which siglongjmp throws.
     longjmp: Cell<Option<Callee>>,
-    /// How the handler at an index in the table is called, as seen last.
+    /// The shape of the handler at an index of the table, as last seen.
     shape: Cell<Option<(u32, Shape)>>,
 }
 
-/// Where in an instance handlers and their stack are.
+/// The places in an instance that handlers need: their table and their stack.
 #[derive(Clone, Copy)]
 struct Places {
     instance: Instance,
@@ -57,11 +58,11 @@ enum Shape {
     Signal,
     /// `void h(int, siginfo_t *, void *)`
     Info,
-    /// Anything else: it finds its arguments as it would in registers.
+    /// Anything else: it gets its arguments as if in registers.
     Other,
 }
 
-/// Makes a new instance ready for handlers, when its thread-local storage is in place.
+/// Prepares a new instance for handlers, when its thread-local storage is in place.
 pub fn prepare(store: &mut Store<Guest>, instance: &Instance) {
     let mutable = |store: &Store<Guest>, global: &Global| {
         let ty = global.ty(store);
@@ -85,7 +86,8 @@ pub fn prepare(store: &mut Store<Guest>, instance: &Instance) {
     signals.longjmp.set(longjmp);
 }
 
-/// As `prepare`, for a thread that starts from this block and sets its own `__tls_base`, the first word of it.
+/// Like `prepare`, for a thread that starts from this block and sets its own `__tls_base`, the
+/// first word of it.
 pub fn prepare_thread(store: &mut Store<Guest>, instance: &Instance, boot: u32) {
     prepare(store, instance);
     let guest = store.data();
@@ -105,8 +107,9 @@ fn set(store: impl AsContextMut, global: Global, value: u32) {
     global.set(store, Val::I32(value.cast_signed())).expect("`prepare` keeps globals of this type only");
 }
 
-/// Runs the handlers of what waits for the thread of `caller`, which has made a call. Returns whether the first one that
-/// ran was of a kind that lets calls go on, and no other is of a kind that never does; None if none ran.
+/// Runs the handlers of the signals that wait for the thread of `caller`, which has made a call.
+/// Returns whether the first one that ran allows calls to be restarted, and no other forbids it;
+/// None if none ran.
 ///
 /// # Errors
 /// The reason why guest code is left: an exception thrown by a handler, a trap, the end of the
@@ -116,16 +119,17 @@ pub fn run_handlers(caller: &mut StoreContextMut<'_, Guest>) -> Result<Option<bo
     Ok(ran.first.map(|restarts| restarts && !ran.interrupts))
 }
 
-/// Which handlers have run.
+/// The handlers that have run.
 #[derive(Default)]
 struct Ran {
-    /// Whether the first one lets calls go on.
+    /// Whether the first one allows calls to be restarted.
     first: Option<bool>,
-    /// Whether one of them never does.
+    /// Whether one of them forbids it.
     interrupts: bool,
 }
 
-/// So many handlers may be about to start at once, each interrupted by the next before its first instruction.
+/// The most handlers that may be about to start at once, each interrupted by the next before its
+/// first instruction.
 const DEEPEST: usize = 64;
 
 fn run_all(store: &mut impl AsContextMut<Data = Guest>, depth: usize) -> Result<Ran> {
@@ -144,7 +148,8 @@ fn run_all(store: &mut impl AsContextMut<Data = Guest>, depth: usize) -> Result<
     }
 }
 
-/// Runs one handler, and those that interrupt it before it starts. Returns whether one of them ends the interrupted call.
+/// Runs one handler, and those that interrupt it before it starts. Returns whether one of them ends
+/// the interrupted call.
 fn run(store: &mut impl AsContextMut<Data = Guest>, delivery: &Delivery, depth: usize) -> Result<bool> {
     let places = store.as_context().data().signals.places.get().copied();
     let found = places.and_then(|places| find(store, places, delivery.handler).map(|found| (places, found)));
@@ -195,7 +200,7 @@ fn run(store: &mut impl AsContextMut<Data = Guest>, delivery: &Delivery, depth: 
     Ok(interrupts)
 }
 
-/// Ends the cage by SIGSEGV: a handler cannot be run.
+/// Ends the cage by SIGSEGV, because a handler cannot run.
 fn fail(store: &impl AsContext<Data = Guest>) -> Error {
     const SIGSEGV: u8 = 11;
     let context = store.as_context();
@@ -204,7 +209,7 @@ fn fail(store: &impl AsContext<Data = Guest>) -> Error {
     leave(guest, Next::Exit(Status::signaled(SIGSEGV)))
 }
 
-/// The function at an index of the table, and how it is called.
+/// The function at an index of the table, and its shape.
 fn find(store: &mut impl AsContextMut<Data = Guest>, places: Places, index: u32) -> Option<(Func, Shape)> {
     let Some(Ref::Func(Some(function))) = places.functions?.get(&mut *store, u64::from(index)) else { return None };
     let known = store.as_context().data().signals.shape.get().filter(|(at, _)| *at == index);
@@ -263,15 +268,15 @@ fn call(
 /// The arguments of a handler on its stack.
 #[derive(Default)]
 struct Frame {
-    /// Where siginfo_t is; 0 if the handler does not ask for it.
+    /// The address of siginfo_t; 0 if the handler does not ask for it.
     info: u32,
-    /// Where ucontext_t is; 0 as well.
+    /// The address of ucontext_t; 0 in the same case.
     context: u32,
     /// The stack pointer to start with.
     stack_pointer: u32,
 }
 
-/// Of ucontext_t: uc_stack, uc_sigmask, and all.
+/// Offsets in ucontext_t: uc_stack, uc_sigmask, and its size.
 const UC_STACK: usize = 8;
 const UC_SIGMASK: usize = 280;
 const UC_SIZE: u32 = 408;
@@ -279,7 +284,7 @@ const UC_SIZE: u32 = 408;
 const INFO_SIZE: u32 = size_of::<Siginfo>() as u32;
 
 impl Frame {
-    /// Writes it below `sp`, or to the top of the alternate stack.
+    /// Writes the frame below `sp`, or to the top of the alternate stack.
     fn push(guest: &Guest, sp: u32, delivery: &Delivery, info: bool) -> Result<Frame, Errno> {
         /// The bytes below its stack pointer that a leaf function may use.
         const RED_ZONE: u32 = 128;
@@ -328,7 +333,7 @@ pub struct Nested {
 /// Stack of a handler that interrupts computation.
 const STACK: u64 = 512 << 10;
 
-/// Why a computation does not go on.
+/// The reason why a computation does not go on.
 enum Left {
     /// The thread leaves guest code.
     Leave(Next),
@@ -375,7 +380,8 @@ fn interrupted(guest: &Guest) -> Result<(), Left> {
     let ready =
         guest.signals.places.get().is_some_and(|places| places.tls_base.is_none() == guest.signals.tls.get().is_none());
     if !ready {
-        // Its libc is not there yet: a signal waits for its next call; its end does not.
+        // The instance's libc has not started yet: a signal waits for its next call; its end does
+        // not.
         return guest.thread.take_next().map_or(Ok(()), |next| Err(Left::Leave(next)));
     }
     loop {
@@ -414,12 +420,12 @@ fn run_nested(guest: &Guest, delivery: &Delivery) -> Result<(), Left> {
 }
 
 impl Nested {
-    /// Whether it is for this thread.
+    /// Whether it belongs to this thread.
     pub fn is_of(&self, thread: &Arc<Thread>) -> bool {
         Arc::ptr_eq(&self.store.data().thread, thread)
     }
 
-    /// One for the thread of `guest`, whose Store is busy.
+    /// A Store for the thread of `guest`, whose own Store is busy.
     fn take(guest: &Guest) -> Result<Box<Nested>> {
         let fits = |nested: &Nested| {
             let other = nested.store.data();
@@ -463,8 +469,9 @@ impl Nested {
         Left::Leave(trap::outcome(&self.store, error))
     }
 
-    /// The arguments of the longjmp(3) behind the exception that was thrown, if it was one: it carries the address of these
-    /// two words, which libc keeps in the jmp_buf itself (src/sysroot/src/setjmp).
+    /// The arguments of the longjmp(3) that threw the exception, if it was one: the exception
+    /// carries the address of these two words, which libc keeps in the jmp_buf itself
+    /// (src/sysroot/src/setjmp).
     fn jump(&mut self) -> Option<(u32, u32)> {
         const THROWN: u32 = 8;
         let exception = self.store.as_context_mut().take_pending_exception()?;

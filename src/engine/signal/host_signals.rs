@@ -1,12 +1,14 @@
-//! Signals from outside: what the terminal or another process sends to the runner is for the cages.
+//! Passes signals from outside on to the cages: those that the terminal or another process sends to
+//! the runner.
 //!
 //! All threads block these signals from the beginning; the *watcher*, a thread that runs no guest, takes them from before the first program
 //! runs, and ends the process when the first cage has ended.
 //!
-//! As long as there is one guest thread and nothing like a signalfd, handing a signal to the kernel needs no descriptor: the watcher
-//! has a descriptor table of its own, so that the host need not count references to files at each call of a cage that is alone
-//! (`lind_kernel::fd::keep_none`). When that changes ([`share`]), a second watcher, which has the cages' descriptors, takes its place. When the
-//! first cage stops, so does the process, for the shell that started it to see.
+//! As long as there is one guest thread and no signalfd or the like, passing a signal to the kernel
+//! needs no descriptor: the watcher has a descriptor table of its own, so that the host need not
+//! count references to files at each call of a cage that is alone (`lind_kernel::fd::keep_none`).
+//! When that changes ([`share`]), a second watcher, which shares the cages' descriptors, takes its
+//! place. When the first cage stops, so does the process, for the shell that started it to see.
 
 #![allow(unsafe_code)]
 
@@ -48,8 +50,9 @@ const PASSED: [i32; 11] = [
 /// terminal's other two.
 const INHERITED: [i32; 3] = [libc::SIGPIPE, libc::SIGTTIN, libc::SIGTTOU];
 
-/// Holds signals from outside back, for this thread, the main one, and those it starts. Returns the set of those that are ignored, which
-/// the first cage inherits. To be called before there is an engine, and once.
+/// Blocks signals from outside for this thread, the main one, and those it starts. Returns the set
+/// of the ignored ones, which the first cage inherits. To be called once, before there is an
+/// engine.
 pub fn hold() -> u64 {
     let mut ignored = 0;
     for signal in PASSED.into_iter().chain(INHERITED) {
@@ -69,10 +72,11 @@ pub fn hold() -> u64 {
     ignored
 }
 
-/// A broken pipe is an errno to the kernel, which then signals the cage and not this process; and so is a file that may not grow, by a
-/// limit of whoever started us. To be called before anything is written; [`hold`] does it.
+/// Makes a broken pipe an errno: the kernel then signals the cage, and not this process. The same
+/// for a file that may not grow, by a limit of lind-boot's starter. To be called before anything is
+/// written; [`hold`] does it.
 pub fn errors_are_no_signals() {
-    // SAFETY: what is ignored runs no code.
+    // SAFETY: an ignored signal runs no code.
     unsafe {
         libc::signal(libc::SIGPIPE, libc::SIG_IGN);
         libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
@@ -100,7 +104,8 @@ pub(super) fn set_of(signals: &[i32]) -> libc::sigset_t {
 pub(crate) struct Endable(Option<libc::sigset_t>);
 
 impl Endable {
-    /// Of the calling thread. Changes nothing on any other than the process's first, nor once a cage runs.
+    /// For the calling thread. It changes nothing on a thread other than the process's first, nor
+    /// once a cage runs.
     pub(crate) fn before_the_first() -> Endable {
         if !rustix::thread::gettid().eq(&rustix::process::getpid()) || FIRST.load(Ordering::SeqCst) != 0 {
             return Endable(None);
@@ -130,14 +135,16 @@ const KILL: u8 = 9;
 const TERM: u8 = 15;
 const CONT: u8 = 18;
 
-/// How long whatever was asked to end by SIGTERM may take.
+/// How long a program may take to exit after SIGTERM.
 pub const GRACE: Duration = Duration::from_secs(5);
 
-/// How long a cage that such a signal has ended may take to leave before another one ends the first cage too.
+/// How long a cage that such a signal has ended may take to exit before another such signal ends
+/// the first cage too.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Which cages had ended and not left when such a signal came, and since when that is known. A handler is never unwound for its client: where it does
-/// not return, the cage is kept in the grate.
+/// The cages that had ended and not exited when such a signal came, each with the time when that
+/// was first seen. A handler is never unwound for its client: where it does not return, the cage is
+/// kept in the grate.
 static STAYING: Mutex<Vec<(CageId, Instant)>> = Mutex::new(Vec::new());
 
 /// The host's id of the watcher, and the cage whose end it waits for; 0 before.
@@ -145,17 +152,17 @@ static WATCHER: AtomicU32 = AtomicU32::new(0);
 static FIRST: AtomicU32 = AtomicU32::new(0);
 /// The watched kernel and cage, once a cage is about to run.
 static WATCHED: OnceLock<Watched> = OnceLock::new();
-/// Whether whoever hands signals over is to have the cages' descriptors.
+/// Whether signals have to be passed on by a watcher that shares the cages' descriptors.
 static TO_SHARE: AtomicBool = AtomicBool::new(false);
-/// Whether there is one that has them.
+/// Whether such a watcher runs.
 static SHARED: AtomicBool = AtomicBool::new(false);
-/// Held by a watcher without them while it hands a signal over.
+/// Held by a watcher that is apart while it passes a signal on.
 static APART: Mutex<()> = Mutex::new(());
 /// The signals that a watcher took after it had been replaced.
 static LEFT: Mutex<VecDeque<(u8, Origin)>> = Mutex::new(VecDeque::new());
 
 thread_local! {
-    /// Whether this is a watcher, and its descriptors are not the cages'.
+    /// Whether this thread is a watcher that does not share the cages' descriptors.
     static IS_APART: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -164,16 +171,17 @@ struct Watched {
     first: Arc<Cage>,
     ending: Box<dyn Ending>,
     is_ending: AtomicBool,
-    /// When the time is over of what was asked to end.
+    /// The time by which the cages must have exited.
     due: Mutex<Option<Instant>>,
 }
 
-/// How the process ends.
+/// The caller's part of the end of the process.
 pub trait Ending: Send + Sync {
     /// The first cage has ended.
     fn ended(&self, status: Status);
 
-    /// Whether a program that handles, blocks or ignores SIGTERM goes on, as on Linux. Else it has [`GRACE`].
+    /// Whether a program that handles, blocks or ignores SIGTERM goes on, as on Linux. Otherwise it
+    /// has [`GRACE`].
     fn handlers_decide(&self) -> bool;
 
     /// SIGTERM came [`GRACE`] ago: ends everything.
@@ -184,15 +192,16 @@ pub trait Ending: Send + Sync {
 #[must_use]
 pub struct Starting(Receiver<()>);
 
-/// Starts the watcher, to be called behind the walls and before there is a cage: it gets ready while the first one is made.
+/// Starts the watcher. To be called behind the walls and before there is a cage: it gets ready
+/// while the first cage is made.
 ///
 /// # Errors
-/// EAGAIN where the host has no thread for it.
+/// EAGAIN if the host has no thread for it.
 pub fn watch() -> std::io::Result<Starting> {
     start_watcher(true)
 }
 
-/// `apart`: one that has none of the cages' descriptors.
+/// `apart`: a watcher that does not share the cages' descriptors.
 fn start_watcher(apart: bool) -> std::io::Result<Starting> {
     let (told, ready) = sync_channel(1);
     std::thread::Builder::new().name("watcher".to_owned()).stack_size(256 << 10).spawn(move || {
@@ -213,14 +222,16 @@ impl Starting {
     }
 }
 
-/// Runs the first guest thread, and ends this process when the first cage has ended: by `ending`, which may be called on another thread. Nothing is
-/// dropped on the way: guest threads may still run, and the descriptors behind it are the cages'.
+/// Runs the first guest thread, and ends this process when the first cage has ended: by `ending`,
+/// which may be called on another thread. Nothing is dropped on the way: guest threads may still
+/// run, and the descriptors belong to the cages.
 pub fn run(watcher: Starting, first: First, kernel: Arc<Kernel>, cage: Arc<Cage>, ending: impl Ending + 'static) -> ! {
     FIRST.store(cage.id.0, Ordering::SeqCst);
     let (ending, is_ending) = (Box::new(ending), AtomicBool::new(false));
     let watched = WATCHED.get_or_init(|| Watched { kernel, first: cage, ending, is_ending, due: Mutex::new(None) });
     lind_kernel::fd::leave_to_cages(&watched.kernel);
-    // It has let go of the cages' descriptors by then: what the guest closes would stay open.
+    // By then it has closed its copies of the cages' descriptors: otherwise descriptors that the
+    // guest closes would stay open.
     watcher.wait();
     guest::on_own_stack(|| {
         let host = first.0.run_first();
@@ -235,7 +246,7 @@ pub fn run(watcher: Starting, first: First, kernel: Arc<Kernel>, cage: Arc<Cage>
             if let Some(status) = watched.first.ended() {
                 watched.end(status);
             }
-            // Others of its threads still run; the watcher hears of the last one's end.
+            // Other threads of its cage still run; the watcher is told when the last one ends.
             std::thread::park();
         }
     })
@@ -251,12 +262,14 @@ impl Watched {
             libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut());
         }
         loop {
-            // Ended before it was known who waits, or told by `thread_ended`: the signal stays pending.
+            // The cage ended before the watcher was known, or `thread_ended` reported it: the
+            // signal stays pending.
             if let Some(status) = self.first.ended() {
                 self.end(status);
             }
             if is_replaced() {
-                // It may wait for ever, and not know of what has just become due some day.
+                // The other watcher may wait for ever, without knowing that there is a time limit
+                // now.
                 wake(WATCHER.load(Ordering::SeqCst));
                 return;
             }
@@ -276,10 +289,10 @@ impl Watched {
         }
     }
 
-    /// Hands a signal to the kernel, and notes what it asks for.
+    /// Passes a signal to the kernel, and notes the time limit that it sets.
     fn hand_over(&self, number: u8, origin: Origin) {
         let mut due = self.due.locked();
-        // Nobody who was stopped meanwhile has had his time.
+        // A process that was stopped meanwhile gets its full time.
         if number == TERM && due.is_none() || number == CONT && due.is_some() {
             *due = Some(Instant::now() + GRACE);
         }
@@ -290,9 +303,9 @@ impl Watched {
         hand_over(&self.kernel, &self.first, number, origin);
     }
 
-    /// The time is over of what was asked to end.
+    /// Ends everything if the time limit has passed.
     fn end_if_late(&self) {
-        // Of two watchers one gets it.
+        // Only one of two watchers gets it.
         if self.due.locked().take().is_none() {
             return;
         }
@@ -305,11 +318,12 @@ impl Watched {
         self.ending.overdue(&self.kernel)
     }
 
-    /// Hands a signal to the kernel, or to the watcher that has taken this one's place.
+    /// Passes a signal to the kernel, or to the watcher that has taken this one's place.
     fn pass_on(&self, number: u8, info: &libc::siginfo_t) {
         let apart = IS_APART.get().then(|| APART.locked());
         if is_replaced() {
-            // Not as a signal of the host's: a thread may send none that looks as if it came from another process.
+            // Not as a signal of the host: a thread cannot send one that looks as if it came from
+            // another process.
             LEFT.locked().push_back((number, origin(info)));
             wake(WATCHER.load(Ordering::SeqCst));
             return;
@@ -318,7 +332,7 @@ impl Watched {
         drop(apart);
     }
 
-    /// Ends the process; whoever comes second waits for that.
+    /// Ends the process; a second caller waits for that.
     fn end(&self, status: Status) -> ! {
         while self.is_ending.swap(true, Ordering::SeqCst) {
             std::thread::park();
@@ -353,19 +367,19 @@ pub fn is_apart() -> bool {
     IS_APART.get()
 }
 
-/// Whether this is a watcher whose place another one takes.
+/// Whether this is a watcher that another one replaces.
 fn is_replaced() -> bool {
     IS_APART.get() && SHARED.load(Ordering::SeqCst)
 }
 
-/// A guest thread has ended: tells the watcher if it waits for that.
+/// Called when a guest thread has ended: wakes the watcher if it waits for that.
 pub fn thread_ended(thread: &Thread) {
     if thread.cage.id.0 == FIRST.load(Ordering::SeqCst) && thread.cage.is_dead() {
         wake(WATCHER.load(Ordering::SeqCst));
     }
 }
 
-/// Has a watcher look again.
+/// Wakes the watcher so that it looks again.
 fn wake(watcher: u32) {
     if watcher != 0 {
         // SAFETY: a signal that the watcher, a thread of this process, takes.
@@ -373,7 +387,8 @@ fn wake(watcher: u32) {
     }
 }
 
-/// Whether one of these cages that had ended when a signal came is still there, long after. Others are nothing to who is asked to end now.
+/// Whether one of these cages had ended when an earlier signal came, and still has not exited long
+/// after. Other cages do not matter for a request to end now.
 fn kept_by_a_grate(kernel: &Kernel, asked: &[Arc<Cage>]) -> bool {
     let staying = STAYING.locked();
     let kept = |id: CageId| staying.iter().any(|(cage, since)| *cage == id && since.elapsed() >= PATIENCE);
@@ -393,7 +408,7 @@ pub(super) fn origin_of(number: i32, code: i32) -> Origin {
     if of_terminals && code == libc::SI_KERNEL { Origin::Terminal } else { Origin::Process }
 }
 
-/// Hands a signal to the kernel. A signal that ends programs ends the first cage if all cages are
+/// Passes a signal to the kernel. A signal that ends programs ends the first cage if all cages are
 /// grates, or if a grate still keeps a cage that an earlier one has ended.
 fn hand_over(kernel: &Arc<Kernel>, first: &Arc<Cage>, number: u8, origin: Origin) {
     if !ENDING.contains(&i32::from(number)) {
@@ -423,8 +438,9 @@ fn remember(there: &[Arc<Cage>]) {
     }
 }
 
-/// To be called by a guest thread when there is to be another one, or a descriptor that shows signals, where no lock is held: signals are
-/// handed to the kernel by a thread with the caller's descriptors from now on.
+/// To be called by a guest thread before a second guest thread starts or a descriptor that shows
+/// signals is made, where no lock is held: from now on a thread that shares the caller's
+/// descriptors passes signals to the kernel.
 pub fn share() {
     let before = WATCHER.load(Ordering::SeqCst);
     if !TO_SHARE.swap(true, Ordering::SeqCst)
@@ -434,12 +450,13 @@ pub fn share() {
         SHARED.store(true, Ordering::SeqCst);
         wake(before);
     }
-    // Without a thread for another watcher all that suffers is a signalfd, which does not show such a signal.
-    // A signal that the one before is handing over is over when this is free.
+    // Without a thread for another watcher only a signalfd is affected, which does not show such a
+    // signal. Once this lock is free, the previous watcher has finished passing its signal on.
     drop(APART.locked());
 }
 
-/// Stops this process, as its first cage has stopped. The outside sees SIGSTOP, whatever stopped the cage.
+/// Stops this process, because its first cage has stopped. Its parent sees SIGSTOP, whatever signal
+/// stopped the cage.
 pub fn stop_process() {
     // SAFETY: a signal to the calling thread's own process.
     unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), libc::syscall(libc::SYS_gettid), libc::SIGSTOP) };

@@ -1,4 +1,4 @@
-//! Signals from outside, for a process that runs no guest of its own and hands on what it is sent.
+//! Receives signals from outside in a process that runs no guest of its own and passes them on.
 
 #![allow(unsafe_code)]
 
@@ -9,11 +9,12 @@ use lind_kernel::cage::signal::Origin;
 
 use super::host_signals::{ENDING, origin_of, set, set_of};
 
-/// The signals from outside that a process passes on which runs no guest of its own: it stands for one in another runner.
+/// The signals from outside for a process without guests of its own: it represents a guest in
+/// another runner.
 pub struct Outside(OwnedFd);
 
 impl Outside {
-    /// Holds them back from now on, for the calling thread and those it makes.
+    /// Blocks them from now on, for the calling thread and those that it starts.
     ///
     /// # Errors
     /// The host's error.
@@ -21,7 +22,7 @@ impl Outside {
         Outside::of(set())
     }
 
-    /// The same of those alone that people end programs with.
+    /// Blocks only those with which people end programs.
     ///
     /// # Errors
     /// The host's error.
@@ -30,7 +31,7 @@ impl Outside {
     }
 
     fn of(set: libc::sigset_t) -> std::io::Result<Outside> {
-        // SAFETY: the set is initialised; what signalfd returns is a new descriptor or -1.
+        // SAFETY: the set is initialised; signalfd returns a new descriptor or -1.
         let fd = unsafe {
             libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut());
             libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK)
@@ -38,11 +39,11 @@ impl Outside {
         if fd < 0 {
             return Err(std::io::Error::last_os_error());
         }
-        // SAFETY: just made, and nobody else's.
+        // SAFETY: the descriptor is new, and owned by nobody else.
         Ok(Outside(unsafe { OwnedFd::from_raw_fd(fd) }))
     }
 
-    /// The next that has come, and where from.
+    /// The next signal that has come, and its origin.
     pub fn next(&self) -> Option<(u8, Origin)> {
         let mut bytes = [0; size_of::<libc::signalfd_siginfo>()];
         rustix::io::read(&self.0, &mut bytes).ok().filter(|&count| count == bytes.len())?;

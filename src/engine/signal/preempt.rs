@@ -1,8 +1,8 @@
-//! Getting a thread's attention: a host signal that ends blocking host calls, and makes a thread that computes
-//! run its signal handlers, stand still, or leave.
+//! Gets a thread's attention: a host signal that ends blocking host calls, and makes a computing
+//! thread run its signal handlers, stop, or leave.
 //!
-//! A signal may come at the wrong moment: just before a host call blocks, or in a trampoline. So it is sent again
-//! until the thread has done what it is there for.
+//! A signal may come at the wrong moment: just before a host call blocks, or in a trampoline. So it
+//! is sent again until the thread has done its pending work.
 
 #![allow(unsafe_code)]
 
@@ -21,13 +21,14 @@ use crate::signal::fault_delivery;
 use crate::signal::handlers;
 use lind_kernel::lock::{Locked, unpoisoned};
 
-/// The host signal: one that Linux knows and never sends, and no real-time signal. Of those each one sent would be kept
-/// until the thread runs again, and then all of them start their handlers at once, more than a stack has room for.
+/// The host signal: one that Linux defines and never sends, and not a real-time signal. Real-time
+/// signals would all be queued until the thread runs again, and then start their handlers at once,
+/// more than a stack can hold.
 pub fn signal() -> i32 {
     libc::SIGSTKFLT
 }
 
-/// Lets the calling thread be interrupted, or not, while it handles an interruption.
+/// Allows the calling thread to be interrupted while it handles an interruption, or forbids it.
 pub fn again(may: bool) {
     let how = if may { libc::SIG_UNBLOCK } else { libc::SIG_BLOCK };
     let mut set = MaybeUninit::<libc::sigset_t>::zeroed();
@@ -47,7 +48,8 @@ pub fn install() {
     unsafe {
         let action = action.assume_init_mut();
         action.sa_sigaction = handler as usize;
-        // On the thread's own stack, since guest code runs within. That allows the next one; nothing before it does.
+        // On the thread's own stack, since guest code runs within. Guest code allows the next
+        // interruption; nothing before it does.
         action.sa_flags = libc::SA_SIGINFO;
         libc::sigemptyset(&raw mut action.sa_mask);
         libc::sigaction(signal(), action, std::ptr::null_mut());
@@ -85,7 +87,7 @@ thread_local! {
     static TID: Cell<u32> = const { Cell::new(0) };
 }
 
-/// Interrupts the calling thread, or as soon as it does not block the signal.
+/// Interrupts the calling thread: now, or as soon as it does not block the signal.
 pub fn this_thread() {
     // SAFETY: a signal that our own handler takes.
     unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), libc::syscall(libc::SYS_gettid), signal()) };
@@ -96,7 +98,7 @@ pub fn this_thread_is(tid: u32) {
     TID.set(tid);
 }
 
-/// The guest threads that run, and those that are to be interrupted until they notice.
+/// The running guest threads, and those that are to be interrupted until they notice.
 #[derive(Default)]
 pub struct Interrupts {
     state: Mutex<State>,
@@ -106,13 +108,13 @@ pub struct Interrupts {
 #[derive(Default)]
 struct State {
     running: HashMap<u32, Weak<Thread>>,
-    /// Those that have not done yet what they were interrupted for.
+    /// The threads that still have the work to do for which they were interrupted.
     busy: Vec<Weak<Thread>>,
     /// Whether the thread that repeats signals exists.
     repeating: bool,
-    /// Whether it has to be woken to look at `busy`.
+    /// Whether that thread has to be woken to look at `busy`.
     asleep: bool,
-    /// Whether there is a new one among `busy`.
+    /// Whether `busy` has a new thread.
     fresh: bool,
 }
 
@@ -121,20 +123,20 @@ impl Interrupts {
     pub fn started(self: &Arc<Self>, thread: &Arc<Thread>, tid: u32) {
         thread.takes_host(tid);
         self.state().running.insert(thread.tid, Arc::downgrade(thread));
-        // It may have been told something while it was not here to be interrupted.
+        // It may have been interrupted while it was not here.
         if thread.attention() & Attention::INTERRUPTS != 0 {
             self.keep_at(thread);
         }
     }
 
-    /// It runs no more.
+    /// A guest thread does not run any more.
     pub fn ended(&self, thread: &Thread) {
         thread.leaves_host();
         self.state().running.remove(&thread.tid);
     }
 
-    /// Signals `thread`, and again until it has noticed. Nothing is to be done for the calling thread, which is about to return to
-    /// its guest.
+    /// Signals `thread`, and again until it has noticed. The calling thread needs nothing, since it
+    /// is about to return to its guest.
     pub fn interrupt(self: &Arc<Self>, thread: &Thread) {
         if thread.host.tid.load(Ordering::Acquire) == TID.get() && TID.get() != 0 {
             return;
@@ -143,7 +145,7 @@ impl Interrupts {
         self.keep_at(thread);
     }
 
-    /// Signals a thread again and again until it has noticed.
+    /// Signals a thread repeatedly until it has noticed.
     fn keep_at(self: &Arc<Self>, thread: &Thread) {
         let mut state = self.state();
         let Some(thread) = state.running.get(&thread.tid).cloned() else { return };
@@ -152,7 +154,7 @@ impl Interrupts {
         if !state.repeating {
             let this = Arc::clone(self);
             let repeater = std::thread::Builder::new().name("preempt".to_owned()).stack_size(64 << 10);
-            // Without it the first signal has to do; it nearly always does.
+            // Without that thread the first signal has to suffice; it nearly always does.
             state.repeating = repeater.spawn(move || this.repeat()).is_ok();
         }
         if std::mem::take(&mut state.asleep) {
@@ -161,16 +163,19 @@ impl Interrupts {
     }
 
     fn repeat(&self) {
-        // A guest that spends its time in library routines, for exceptions say, is rarely met in its own code: be quick for a
-        // while, and quicker still where a cage ends.
+        // A guest that spends its time in library routines, for exceptions say, is rarely
+        // interrupted in its own code: the first pauses are short, and shorter still if a cage
+        // ends.
         const AT_ONCE: Duration = Duration::from_micros(50);
         const HASTE: u32 = 400;
-        /// So many of these pauses, and a cage that ends has no memory any more: a routine that copies much of it faults.
+        /// The number of such pauses after which a cage that ends loses its memory: a routine that
+        /// copies much of it then faults.
         const WITHHOLD: u32 = 8;
         const OFTEN: Duration = Duration::from_millis(1);
         const SELDOM: Duration = Duration::from_millis(50);
         const PATIENCE: u32 = 5000;
-        /// For so long after the last interruption the next one need not wake this thread.
+        /// The number of pauses after the last interruption during which the next one need not wake
+        /// this thread.
         const LINGER: u32 = 20;
         let (mut rounds, mut idle) = (0, 0);
         let mut state = self.state();

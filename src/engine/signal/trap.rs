@@ -1,4 +1,5 @@
-//! Why guest code was left: a system call that ends it, or a trap, which is a signal to the cage.
+//! The reasons why guest code was left: a system call that ends it, or a trap, which is a signal to
+//! the cage.
 
 use lind_kernel::cage::{Attention, Cage, Next, Status};
 use lind_kernel::{stdio, text};
@@ -25,7 +26,7 @@ pub fn outcome(store: &Store<Guest>, error: &Error) -> Next {
     Next::Exit(Status::signaled(u8::try_from(signal).unwrap_or(0)))
 }
 
-/// Whether the program itself was left by `error`: else the engine had no room for it.
+/// Whether the program itself failed with `error`; otherwise the engine lacked memory for it.
 pub fn is_of_guest(store: &Store<Guest>, error: &Error) -> bool {
     const LEAVES: u32 = Attention::NEXT | Attention::ENDING | Attention::LEAVE;
     let next = store.data().way_out.next.take();
@@ -38,7 +39,7 @@ pub fn is_of_guest(store: &Store<Guest>, error: &Error) -> bool {
 
 fn signal_of(error: &Error) -> i32 {
     if error.is::<ThrownException>() {
-        // As a C++ exception that nobody catches.
+        // Like a C++ exception that nobody catches.
         return libc::SIGABRT;
     }
     match error.downcast_ref::<Trap>() {
@@ -48,7 +49,7 @@ fn signal_of(error: &Error) -> i32 {
         Some(Trap::HeapMisaligned) => libc::SIGBUS,
         Some(Trap::UnreachableCodeReached | Trap::BadSignature) => libc::SIGILL,
         Some(_) => libc::SIGILL,
-        // Not a trap: the engine ran out of something, such as room for exceptions.
+        // Not a trap: the engine ran out of something, such as memory for exceptions.
         None => libc::SIGABRT,
     }
 }
@@ -69,29 +70,29 @@ fn report(guest: &Guest, error: &Error, signal: i32) {
     say(guest, &text);
 }
 
-/// Tells the user something about the cage of a guest.
+/// Prints a message about the cage of a guest.
 pub fn say(guest: &Guest, what: &str) {
     say_of(&guest.cage, what);
 }
 
-/// Tells the user something about a cage.
+/// Prints a message about a cage.
 pub fn say_of(cage: &Cage, what: &str) {
-    // The same module may have been run by another path before.
+    // The same module may have run under another path before.
     let program = cage.settings().program.clone();
     let (first, rest) =
         what.trim_end().split_once('\n').map_or((what.trim_end(), None), |(first, rest)| (first, Some(rest)));
     let head = text::shown(format!("{} (cage {}): {first}", program.to_string_lossy(), cage.id.0));
-    // The lines of a backtrace are ours, and names in them are shown already.
+    // The lines of a backtrace are ours, and names in them are escaped already.
     let rest = rest.map(|rest| format!("{rest}\n")).unwrap_or_default();
     stdio::say(&format!("lind-boot: {head}\n{rest}"));
 }
 
-/// Whether the trap itself says what happened; the landing pad's `unreachable` does not.
+/// Whether the trap itself explains the fault; the landing pad's `unreachable` does not.
 fn fault_free(signal: i32, trap: &Trap) -> bool {
     !(*trap == Trap::UnreachableCodeReached && signal != libc::SIGILL)
 }
 
-/// The signals that traps become.
+/// The names of the signals that traps become.
 pub fn name_of(signal: i32) -> &'static str {
     match signal {
         libc::SIGSEGV => "SIGSEGV",

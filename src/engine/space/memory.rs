@@ -1,8 +1,9 @@
 //! Hands a cage's address space to Wasmtime.
 //!
-//! Wasmtime asks its memory creator for the memory of every instance and, through the same door, for the heaps
-//! that hold exceptions, without saying for whom. So the thread that instantiates says it: [`adopting`] names the space
-//! while it runs, and every memory of 65536 pages asked for meanwhile is that one.
+//! Wasmtime asks its memory creator for the memory of every instance and, through the same call,
+//! for the heaps that hold exceptions, without telling for which instance. So the thread that
+//! instantiates sets it: [`adopting`] names the space while it runs, and every memory of 65536
+//! pages that is asked for meanwhile is that one.
 
 #![allow(unsafe_code)]
 
@@ -18,7 +19,7 @@ thread_local! {
     static ADOPTING: RefCell<Option<Arc<Memory>>> = const { RefCell::new(None) };
 }
 
-/// Runs `instantiate` with `memory` as the memory of what it instantiates on this thread.
+/// Runs `instantiate` with `memory` as the memory of the instance that it makes on this thread.
 pub fn adopting<R>(memory: &Arc<Memory>, instantiate: impl FnOnce() -> R) -> R {
     struct Restore(Option<Arc<Memory>>);
     impl Drop for Restore {
@@ -80,7 +81,7 @@ thread_local! {
     static SPARE: Cell<Option<Reservation>> = const { Cell::new(None) };
 }
 
-/// Address space of its own, of which nothing is accessible unless its owner makes it so.
+/// Address space of its own, which is inaccessible until its owner opens parts of it.
 struct Reservation {
     start: *mut u8,
     len: usize,
@@ -168,7 +169,7 @@ unsafe impl LinearMemory for ExceptionHeap {
 impl Drop for ExceptionHeap {
     fn drop(&mut self) {
         if self.size == 0 {
-            // A thread that has no place for it any more is about to end.
+            // A thread that cannot keep it any more is about to end.
             let _ = SPARE.try_with(|spare| spare.set(self.space.take()));
         }
     }

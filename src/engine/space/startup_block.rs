@@ -7,8 +7,8 @@ use lind_kernel::cage::Cage;
 use lind_kernel::mem::{PAGE, space};
 use lind_kernel::runtime::Start;
 
-/// Linux: arguments and environment may take three quarters of 8 MiB, or less where the stack's limit says so, which who starts a
-/// program has looked at. Some more for what is added here.
+/// Linux: arguments and environment may take three quarters of 8 MiB, or less by the stack's limit,
+/// which the starter of a program has checked. Some more for the words that are added here.
 const MOST: usize = (6 << 20) + 8192;
 
 /// Linux: one string may be 32 pages long.
@@ -62,7 +62,7 @@ struct Strings {
 }
 
 impl Strings {
-    /// The offset of what comes next.
+    /// The offset of the next bytes.
     fn end(&self) -> u32 {
         u32::try_from(self.bytes.len()).unwrap_or(u32::MAX)
     }

@@ -1,7 +1,7 @@
 //! The three functions a guest can call, and the only place where control crosses between guest and kernel.
 //!
-//! The sign of an errno has flipped before it gets here: what the kernel returns is what the guest
-//! sees. The Store identifies the caller, never an argument.
+//! The sign of an errno has flipped before it gets here: the guest sees the kernel's result
+//! unchanged. The Store identifies the caller, never an argument.
 
 #![allow(unsafe_code)]
 
@@ -23,7 +23,7 @@ use crate::signal::context;
 use crate::signal::handlers;
 use crate::syscall::perf::Perf;
 
-/// Leaves guest code; [`Guest::next`] says for what.
+/// The error with which guest code is left; [`Guest::next`] has the reason.
 #[derive(Debug)]
 pub struct Leave;
 
@@ -35,7 +35,7 @@ impl std::fmt::Display for Leave {
 
 impl std::error::Error for Leave {}
 
-/// Defines `lind.syscall`, `lind.call` and `lind.fork`, timed if there are counters.
+/// Defines `lind.syscall`, `lind.call` and `lind.fork`; with counters, their calls are timed.
 ///
 /// The first two take their arguments as the guest left them on its stack: typed functions would copy them, and enter and leave
 /// a scope of the garbage collector twice, on every call.
@@ -65,8 +65,8 @@ fn define_raw<const N: usize>(
 ) -> Result<()> {
     let params = std::iter::once(ValType::I32).chain(std::iter::repeat_n(ValType::I64, N - 1));
     let ty = FuncType::new(linker.engine(), params, [ValType::I64]);
-    // SAFETY: of the `N` values that a caller of this type passes the first is read as an i32 and the others as i64s, and the
-    // one result is an i64.
+    // SAFETY: a caller of this type passes `N` values; the first is read as an i32 and the others
+    // as i64s, and the one result is an i64.
     unsafe {
         #[rustfmt::skip]
         linker.func_new_unchecked("lind", name, ty, #[inline(always)] move |caller, values| {
@@ -85,7 +85,7 @@ struct Words<'a, const N: usize>(&'a [MaybeUninit<ValRaw>; N]);
 impl<const N: usize> Words<'_, N> {
     #[inline(always)]
     fn number(&self) -> u32 {
-        // SAFETY: `define_raw` gives the function a type by which there is an i32.
+        // SAFETY: by the type that `define_raw` gives the function, this is an i32.
         unsafe { self.0[0].assume_init_ref() }.get_u32()
     }
 
@@ -103,8 +103,8 @@ impl Words<'_, 7> {
     fn values(&self) -> &[Word; 6] {
         const { assert!(size_of::<Word>() == size_of::<ValRaw>() && align_of::<Word>() == align_of::<ValRaw>()) };
         let values: *const MaybeUninit<ValRaw> = &raw const self.0[1];
-        // SAFETY: six i64s follow the number. Of a `Word` only its value has to be initialised, which is where an i64 is: this
-        // machine's bytes are in the order in which a `ValRaw` has them.
+        // SAFETY: six i64s follow the number. Only the value of a `Word` has to be initialised,
+        // which is where the i64 is: this machine has the byte order of a `ValRaw`.
         unsafe { &*values.cast() }
     }
 }
@@ -122,7 +122,8 @@ fn timed<const N: usize>(
     }
 }
 
-/// Most calls come by [`crate::syscall::trampoline`], and here only for what else the thread has to do then.
+/// Most calls come through [`crate::syscall::trampoline`], and reach this function only if the
+/// thread has other work afterwards.
 fn syscall(mut caller: Caller<'_, Guest>, words: &Words<7>) -> Result<i64> {
     let number = words.number();
     let guest = caller.data();
@@ -180,8 +181,8 @@ pub fn without_handlers(caller: &Caller<'_, Guest>, call: impl FnOnce(&Guest) ->
     Ok(result)
 }
 
-/// Runs the handlers of signals that have come during a fork. Linux has run them when fork returns: the next call that waits is not
-/// interrupted by them.
+/// Runs the handlers of signals that have come during a fork. On Linux they have run when fork
+/// returns, so they do not interrupt the next call that waits.
 ///
 /// # Errors
 /// Guest code is to be left.
@@ -227,8 +228,8 @@ fn attend(
 /// The error that leaves guest code for `next`.
 pub fn leave(guest: &Guest, next: Next) -> Error {
     guest.way_out.next.set(Some(next));
-    // Wasmtime captures a backtrace, down to lines of source, for every error that has none yet. One of a Store
-    // that runs nothing is empty and costs a microsecond.
+    // Wasmtime captures a backtrace, down to lines of source, for every error without one. A
+    // backtrace of an idle Store is empty and costs a microsecond.
     let none = WasmBacktrace::capture(Store::new(&guest.host.shared.engines.runtime, ()));
     Error::from(Leave).context(none)
 }
@@ -241,14 +242,15 @@ fn after_birth(guest: &Guest, result: i64) -> i64 {
     }
 }
 
-/// A call has made a child that shares the memory. Where a grate has answered the call with an error after all, there is none.
+/// A call has made a child that shares the memory. If a grate has answered the call with an error
+/// after all, the child is undone.
 fn give_birth(guest: &Guest, birth: Birth, result: i64) -> i64 {
     if result < 0 {
         birth.undo(&guest.kernel, &*guest.host);
         return result;
     }
     let How::Vfork { boot } = birth.how else {
-        // Only `lind.fork` makes others, and takes them itself.
+        // Only `lind.fork` makes other children, and takes them itself.
         birth.undo(&guest.kernel, &*guest.host);
         return lind_abi::Errno::ENOSYS.to_wire();
     };
@@ -257,7 +259,7 @@ fn give_birth(guest: &Guest, birth: Birth, result: i64) -> i64 {
     shared.set_program(child.cage.id, &guest.image);
     match thread::start_thread(shared, &guest.kernel, Arc::clone(&child), boot) {
         Ok(()) => {
-            // If it ends first, it leaves when it looks what else it has to do.
+            // If the thread is to leave first, it does so when it looks for its other work.
             let _ = guest.thread.cage.wait_for_memory(&child.cage);
             result
         }

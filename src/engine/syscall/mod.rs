@@ -1,4 +1,4 @@
-//! The way in: from compiled code to the kernel and back.
+//! The way from compiled code to the kernel and back.
 //!
 //! [`imports`] defines the functions a guest can call; [`trampoline`] replaces the one for system calls by
 //! machine code that skips the engine's own; [`perf`] counts calls for `lind-boot --perf`.

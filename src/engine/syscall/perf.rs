@@ -1,7 +1,8 @@
 //! Counts and times the calls that cross from guests to the kernel, for `lind-boot --perf`.
 //!
-//! Times include everything below: of a call that a grate answers, the grate's time and that of the calls it makes. Each
-//! measurement takes two clock readings and two locks, so short calls look longer than they are; without `--perf` this code is not on the path at all.
+//! A time includes everything below: for a call that a grate answers, the grate's time and that of
+//! the calls it makes. Each measurement takes two clock readings and two locks, so short calls look
+//! longer than they are; without `--perf` this code is not on the path at all.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -31,16 +32,16 @@ pub struct Key {
     pub nr: u32,
 }
 
-/// How often and how long.
+/// The number and the times of the calls of a row.
 #[derive(Clone, Copy, Debug)]
 pub struct Times {
-    /// Calls.
+    /// The number of calls.
     pub count: u64,
-    /// Together.
+    /// The sum of their times.
     pub total: Duration,
-    /// The fastest.
+    /// The shortest time.
     pub least: Duration,
-    /// The slowest.
+    /// The longest time.
     pub most: Duration,
 }
 
@@ -50,7 +51,8 @@ impl Perf {
         self.rows.locked().iter().map(|(&key, &times)| (key, times)).collect()
     }
 
-    /// The path of the program that a cage ran last: before it was one's own it may have been what started it.
+    /// The path of the program that a cage ran last: before its own, that may have been its
+    /// starter's.
     pub fn program(&self, cage: CageId) -> Option<String> {
         self.programs.locked().get(&cage).cloned()
     }

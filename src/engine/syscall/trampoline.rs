@@ -1,13 +1,16 @@
-//! The way of system calls from compiled code to the kernel and back, without the engine's trampoline.
+//! The path of system calls from compiled code to the kernel and back, without the engine's
+//! trampoline.
 //!
 //! `lind.syscall` leads to [`enter`] here, which hands the call to the kernel in a few
 //! instructions, and the answer back. If the thread has other work (run signal handlers, leave,
 //! bring a child to life), that needs a Store that can be unwound: the call then goes on to the
 //! trampoline as it came, with its result set aside.
 //!
-//! That replaces a pointer in an instance, where compiled code has the functions it imports. To check when Wasmtime is upgraded: the calling
-//! convention `Tail` (the first six arguments in registers and the rest on the stack, from where who is called takes them), which no test
-//! would survive; and the layout, which [`connect`] checks: where it is not as expected, calls go by the trampoline.
+//! That replaces a pointer in an instance, in the array of imported functions that compiled code
+//! uses. To check when Wasmtime is upgraded: the calling convention `Tail` (the first six arguments
+//! in registers and the rest on the stack, popped by the callee), which no test would survive; and
+//! the layout, which [`connect`] checks: if it is not the expected one, calls go through the
+//! trampoline.
 
 #![allow(unsafe_code)]
 
@@ -26,11 +29,12 @@ use crate::run::program::Image;
 use crate::signal::context::{self, Callee};
 use crate::space::memory;
 
-/// Of an instance: the pointer to its Store's context; and of that: the pointer to the Store's data.
+/// The offset in an instance of the pointer to its Store's context, and in that of the pointer to
+/// the Store's data.
 const CONTEXT: usize = 8;
 const DATA: usize = 104;
 
-/// Where the instances of a module have `lind.syscall`.
+/// The place of `lind.syscall` in the instances of a module.
 #[derive(Clone, Copy, Debug)]
 pub struct Import {
     code: usize,
@@ -42,12 +46,13 @@ pub struct Import {
 pub struct OfGuest {
     /// The engine's trampoline for `lind.syscall`.
     far: Cell<usize>,
-    /// The result of a call that goes on by the trampoline.
+    /// The result of a call that goes on through the trampoline.
     result: Cell<Option<i64>>,
 }
 
 impl OfGuest {
-    /// The result of the call that has come by the engine's trampoline, if it has been made before.
+    /// The result of the call that has come through the engine's trampoline, if it has been made
+    /// before.
     #[inline(always)]
     pub fn take_result(&self) -> Option<i64> {
         self.result.take()
@@ -55,7 +60,8 @@ impl OfGuest {
 }
 
 impl Import {
-    /// None if the module does not import it, or if calls are to go by the engine's trampoline.
+    /// None if the module does not import it, or if all calls are to go through the engine's
+    /// trampoline.
     pub fn of(module: &Module) -> Option<Import> {
         if !cfg!(feature = "trampoline") {
             return None;
@@ -91,7 +97,7 @@ impl Import {
 /// An instance of the program of a Store, over the memory of its cage.
 ///
 /// # Errors
-/// As `InstancePre::instantiate`.
+/// The errors of `InstancePre::instantiate`.
 pub fn instantiate(store: &mut Store<Guest>, image: &Image) -> Result<Instance> {
     let memory = Arc::clone(&store.data().thread.cage.memory);
     let instance = memory::adopting(&memory, || image.program.instantiate(&mut *store))?;
@@ -99,15 +105,16 @@ pub fn instantiate(store: &mut Store<Guest>, image: &Image) -> Result<Instance> 
     Ok(instance)
 }
 
-/// Puts [`enter`] before the trampoline of `lind.syscall`, if all is where it is expected.
+/// Puts [`enter`] before the trampoline of `lind.syscall`, if the layout is the expected one.
 fn connect(store: &mut Store<Guest>, instance: &Instance, image: &Image) {
     let Some(import) = image.syscall else { return };
     let Some(start) = instance.get_func(&mut *store, "_start") else { return };
     let Some(Callee { instance, .. }) = Callee::raw(&start, store) else { return };
     let guest = store.data();
     let word = |at: usize| at as *mut usize;
-    // SAFETY: the address is that of an instance, which starts with fixed fields, and has an entry for each function that it imports where
-    // its layout says; all of it is the Store's, whose code does not run.
+    // SAFETY: the address is that of an instance, which starts with fixed fields, and has an entry
+    // for each imported function at the offset of its layout; all of it belongs to the Store, whose
+    // code does not run.
     unsafe {
         let (code, of) = (word(instance + import.code), word(instance + import.instance).read());
         let expected = usize::from(HostPtr.vmctx_store_context()) == CONTEXT
@@ -134,7 +141,8 @@ struct Frame {
 
 const _: () = assert!(size_of::<Word>() == 16 && offset_of!(Frame, number) == 112);
 
-/// Where compiled code goes for `lind.syscall`: (its own instance, the caller's, number, six values).
+/// The target of `lind.syscall` in compiled code: (its own instance, the caller's, number, six
+/// values).
 ///
 /// # Safety
 /// Only called by compiled code of a Guest's Store.
@@ -162,7 +170,7 @@ unsafe extern "C" fn enter() {
         "jne 2f",
         "leave",
         "ret 32",
-        // On to the trampoline, as it came.
+        // Goes on to the trampoline, with the arguments unchanged.
         "2:",
         "mov rcx, [rsp]",
         "mov r8, [rsp + 16]",
@@ -179,9 +187,10 @@ unsafe extern "C" fn enter() {
 /// The guest of an instance whose code has made a call.
 ///
 /// # Safety
-/// It is at that call for as long as what is returned lives.
+/// It stays at that call for as long as the result lives.
 unsafe fn guest_of<'g>(instance: usize) -> &'g Guest {
-    // SAFETY: `connect` has found the Store's data there, which no one borrows mutably while its code runs.
+    // SAFETY: `connect` has found the Store's data there, which no one borrows mutably while its
+    // code runs.
     unsafe { &**((*((instance + CONTEXT) as *const usize) + DATA) as *const *const Guest) }
 }
 
@@ -192,7 +201,7 @@ struct Back {
     far: u64,
 }
 
-/// Makes a call. It goes on by the trampoline then if the thread has other things to do.
+/// Makes a call. If the thread has other work afterwards, the call goes on through the trampoline.
 extern "C" fn make(frame: &Frame) -> Back {
     // SAFETY: `enter` has made the frame.
     let guest = unsafe { guest_of(frame.caller) };

@@ -7,12 +7,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use super::{Inside, RUNNING, leave};
 use crate::run::guest::Guest;
 
-/// Where [`step`] was, of all of it; and where there was a base without a guest.
+/// Counts of steps: all, those with a base, and those with a base but without a guest.
 static STEPS: AtomicUsize = AtomicUsize::new(0);
 static INSIDE: AtomicUsize = AtomicUsize::new(0);
 static WRONG: AtomicUsize = AtomicUsize::new(0);
 
-/// After every instruction.
+/// Runs after every instruction.
 extern "C" fn step(_: i32) {
     RUNNING.with(|running| {
         let inside = running.base.get() != 0;
@@ -22,10 +22,10 @@ extern "C" fn step(_: i32) {
     });
 }
 
-/// Switches the processor's single steps on or off for this thread.
+/// Turns single-stepping of this thread on or off.
 fn single_steps(on: bool) {
     const TRAP: u64 = 1 << 8;
-    // SAFETY: of the flags only that one changes, for which there is a handler.
+    // SAFETY: only this flag changes, and it has a handler.
     unsafe {
         if on {
             asm!("pushfq", "or qword ptr [rsp], {trap}", "popfq", trap = const TRAP);
