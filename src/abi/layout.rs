@@ -145,7 +145,8 @@ structs! {
     FOwnerEx "f_owner_ex", "struct f_owner_ex" in "fcntl.h" = 8 { kind: i32 as "type", pid: i32, }
     /// *guest*: readv(2).
     Iovec "iovec", "struct iovec" in "sys/uio.h" = 8 { base: u32 as "iov_base", len: u32 as "iov_len", }
-    /// *guest*: sendmsg(2). Control messages inside have x86-64's layout (64-bit length, 8-byte alignment).
+    /// *guest*: sendmsg(2). Control messages inside have x86-64's layout (64-bit length, 8-byte
+    /// alignment).
     Msghdr "msghdr", "struct msghdr" in "sys/socket.h" = 28 {
         name: u32 as "msg_name", namelen: u32 as "msg_namelen", iov: u32 as "msg_iov", iovlen: u32 as "msg_iovlen",
         control: u32 as "msg_control", controllen: u32 as "msg_controllen", flags: i32 as "msg_flags",

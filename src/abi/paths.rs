@@ -116,7 +116,8 @@ impl FileUse {
 
 macro_rules! uses {
     ($($name:ident $([$($effect:ident)|+ , $end:ident])* $(fd $($fd:ident)|+)* $(address $address:literal)?;)*) => {
-        /// Every call that takes a path, changes a file through a descriptor, or takes an address, by name.
+        /// Every call that takes a path, changes a file through a descriptor, or takes an address,
+        /// by name.
         pub static FILE_USES: &[FileUse] = &[$(FileUse {
             name: stringify!($name),
             paths: &[$(PathUse { effect: $(effect::$effect)|+, end: End::$end }),*],
@@ -231,8 +232,8 @@ uses! {
     sendmmsg fd READ address 1;
 }
 
-/// Descriptor arguments of calls that change no file: they read, wait, close, make another number, or are about sockets,
-/// timers and processes.
+/// Descriptor arguments of calls that change no file: they read, wait, close or duplicate it, or
+/// concern sockets, timers and processes.
 pub static HARMLESS: &[&str] = &[
     "read",
     "pread64",

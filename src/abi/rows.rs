@@ -1,4 +1,4 @@
-//! The rows of the table as data, what those that are missing answer, and what handlers return besides results of calls.
+//! The rows of the table as data, the errnos of missing calls, and the special results of handlers.
 
 use crate::errno::Errno;
 use crate::flags::*;
@@ -24,8 +24,9 @@ pub struct Syscall {
     pub implemented: bool,
 }
 
-/// A registration for this number covers every number that goes where the registering grate's own calls of it go
-/// (so that it can forward them), except exit, exit_group, rt_sigreturn and the interposition calls.
+/// A registration for this number covers every number whose calls go where the registering grate's
+/// own calls of it go (so that it can forward them), except exit, exit_group, rt_sigreturn and the
+/// interposition calls.
 pub const NR_ANY: u32 = u32::MAX;
 
 /// Result of a handler that has written a `struct lind_answer` behind the call it was given. No

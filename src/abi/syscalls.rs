@@ -1,9 +1,10 @@
-//! The table: every system call, once. One list and nothing else, and so longer than other files.
+//! The table: every system call, once. It is one list and nothing else, and so longer than other
+//! files.
 //!
-//! A row is number, area, name, typed arguments, result. The documentation lines above a row
-//! say what we do not support. Rows under `missing` have no kernel function and answer what
-//! [`absent`](crate::absent) says; a grate can serve them all the same. To add a call, move its row up (or write it) and
-//! write `lind_kernel::sys::<area>::<name>`; then run `lind-abigen`.
+//! A row is number, area, name, typed arguments, result. The documentation lines above a row say
+//! what we do not support. Rows under `missing` have no kernel function and fail as
+//! [`absent`](crate::absent) says; a grate can serve them all the same. To add a call, move its row
+//! up (or write it) and write `lind_kernel::sys::<area>::<name>`; then run `lind-abigen`.
 
 /// Hands the rows to the macro `$then` as `implemented { rows } missing { rows }`.
 #[macro_export]
@@ -88,7 +89,8 @@ implemented {
     /// Ends the calling thread; the last one ends the cage.
     60   process  exit(status: i32) -> NoReturn;
     61   process  wait4(pid: Pid, status: Out<i32>, options: WaitFlags, usage: Out<Rusage>) -> Pid;
-    /// By Linux's rule of user ids; a cage that grates stand over reaches only what the same grates stand over, and its descendants.
+    /// Linux's rule of user ids applies; a cage with grates reaches only cages that have the same
+    /// grates, and its descendants.
     62   signal   kill(pid: Pid, sig: Signal) -> ();
     63   process  uname(buf: Out<Utsname>) -> ();
     64   ipc      semget(key: i32, count: i32, flags: i32) -> i32;
@@ -291,7 +293,8 @@ implemented {
     286  time     timerfd_settime(fd: Fd, flags: TimerfdSetFlags, new: In<Itimerspec>, old: Out<Itimerspec>) -> ();
     287  time     timerfd_gettime(fd: Fd, value: Out<Itimerspec>) -> ();
     288  net      accept4(fd: Fd, addr: Out<Sockaddr>, len: InOut<u32>, flags: AcceptFlags) -> NewFd;
-    /// A descriptor handed to another cage in a message tells it nothing; readv fills its first part only.
+    /// A descriptor received from another cage in a message reports nothing; readv fills
+    /// its first part only.
     289  signal   signalfd4(fd: Fd, mask: In<Sigset>, size: Len, flags: SignalfdFlags) -> NewFd;
     290  wait     eventfd2(initial: u32, flags: EventfdFlags) -> NewFd;
     291  wait     epoll_create1(flags: EpollFlags) -> NewFd;
@@ -338,10 +341,12 @@ implemented {
     /// entry of their own). EPERM unless the caller has authority over `target`; ESRCH for cages that are not there.
     /// Flag 1: one call of the grate at a time. Flag 2: deregister.
     1001 threei   register_handler(target: u64, nr: u64, grate: u64, entry: u64, flags: u32) -> ();
-    /// Copies between the memories of the cages that the two addresses belong to. Kind 1 copies a string with its
-    /// NUL and is ENAMETOOLONG when there is none within `len`. Returns the bytes copied; kind 2 copies bytes and returns the
-    /// time, in nanoseconds of CLOCK_REALTIME_COARSE: what else who writes to a file needs. `dst_cage` and `src_cage`, if not
-    /// 0, name another cage than the address belongs to: that is shorter where a grate's own call suffices.
+    /// Copies between the memories of the cages that the two addresses belong to. Kind 1 copies a
+    /// string with its NUL and is ENAMETOOLONG when there is none within `len`. Returns the bytes
+    /// copied; kind 2 copies bytes and returns the time, in nanoseconds of CLOCK_REALTIME_COARSE,
+    /// which a grate that serves writes to a file needs as well. `dst_cage` and `src_cage`, if not
+    /// 0, name another cage than the address belongs to: this is faster where a grate's own call
+    /// suffices.
     1002 threei   copy_data_between_cages(dst: Out<u8>, src: In<u8>, len: Len, kind: CopyKind, dst_cage: u64, src_cage: u64) -> usize;
     /// Replaces the whole table of `target` by that of `source`.
     1003 threei   copy_handler_table_to_cage(source: u64, target: u64) -> ();
@@ -352,24 +357,31 @@ implemented {
     1004 threei   spawn(path: Path, argv: StrArray, envp: StrArray, handlers: In<SpawnHandler>, count: Len, spawn_flags: SpawnFlags) -> Pid;
     /// Calls function `entry` of the caller when a descendant ends: its id and wait status are the first two arguments.
     1005 threei   exit_notice(entry: u64) -> ();
-    /// Makes the call that `call` describes, or, if that is NULL, the one that the caller is serving, as it came. It goes by the
-    /// handler table of cage `by`: the calling cage, or a proper descendant, for calls on that and its descendants. If `by` is 0, by that
-    /// of the cage in the described call's field `caller`; the served call then goes by the calling cage's. Result and errors are the
-    /// call's; EPERM for other tables, ELOOP for a described call_by, EINVAL without `call` outside a handler. Without `call` it
-    /// enters no handler of call_by: what it makes arrives under its own number.
+    /// Makes the call that `call` describes, or, if that is NULL, the one that the caller is
+    /// serving, as it came. It is routed by the handler table of cage `by`: the calling cage, or a
+    /// proper descendant, for calls on that and its descendants. If `by` is 0, the table of the
+    /// cage in the described call's field `caller` is used, and the calling cage's for the served
+    /// call. Result and errors are the call's; EPERM for other tables, ELOOP for a described
+    /// call_by, EINVAL without `call` outside a handler. Without `call` it enters no handler of
+    /// call_by: the call that it makes arrives under its own number.
     1007 threei   call_by(call: In<LindCall>, by: u64) -> i64;
-    /// Says where calls that `target`, a proper descendant of the caller, makes on its descriptors go instead of entering the caller's
-    /// handler: by a word of the caller's memory for each descriptor number, into the handler, or where the caller's own calls or
-    /// those of a descendant in between go. Once for each target (EEXIST); ENOSPC if four other grates have done so.
+    /// Routes calls that `target`, a proper descendant of the caller, makes on its descriptors, so
+    /// that they need not enter the caller's handler. A word of the caller's memory for each
+    /// descriptor number decides: into the handler, or where the caller's own calls go, or those of
+    /// a descendant in between. Once for each target (EEXIST); ENOSPC if four other grates have
+    /// done so.
     1008 threei   route_fds(target: u64, routes: In<LindFdRoutes>) -> ();
-    /// Duplicates a descriptor of the caller into the table of the cage that the call it is serving acts on, as dup or
-    /// fcntl(F_DUPFD_CLOEXEC) made on that cage would: shorter. EINVAL outside a handler.
+    /// Duplicates a descriptor of the caller into the table of the cage on which the served call
+    /// acts, as dup or fcntl(F_DUPFD_CLOEXEC) on that cage would, but faster. EINVAL outside a
+    /// handler.
     1009 threei   give_fd(fd: Fd, flags: FdFlags) -> NewFd;
     /// Says how many descriptors the caller has in flight: in messages that nobody has received.
     1010 threei   in_flight() -> u64;
-    /// A descriptor, closed by spawn and execve, of a file that an option of a grate names and that the runner opened outside the root. Each is given once.
-    /// In a directory openat opens and makes files, and unlinkat removes them, whose names are numbers; no other path starts there.
-    /// EBADF for others, EPERM for who is not a grate of the runner's command line.
+    /// Returns a descriptor, closed by spawn and execve, of a file that an option of a grate names
+    /// and that the runner opened outside the root. Each is given once. If it is a directory,
+    /// openat opens and makes files in it, and unlinkat removes them, if their names are numbers;
+    /// no other path starts there. EBADF for other numbers, EPERM for a cage that is not a grate of
+    /// the runner's command line.
     1011 threei   host_file(number: u64) -> NewFd;
     /// Says that a call of `client`, a descendant of the caller or the caller itself, was refused
     /// with an error; 0 where it was ended. `text` holds the rule, what was asked for, and what

@@ -32,8 +32,8 @@ pub struct Arg {
     pub cage: CageId,
 }
 
-/// The value of one argument, spaced as engines pass values to host functions: a call's six can stay where they are on
-/// their way through any number of grates.
+/// The value of one argument, spaced as engines pass values to host functions, so that a call's six
+/// need not be copied on their way through any number of grates.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Word {
@@ -212,7 +212,8 @@ numbers! {
     Addr(u64) Addr, |v| v;
     /// Permission bits.
     Mode(u32) Mode, low32;
-    /// A process or thread id as the guest spells it, with 0 and negatives meaning what the call says.
+    /// A process or thread id as the guest passes it; the meaning of 0 and negatives depends on the
+    /// call.
     Pid(i32) Pid, |v| low32(v).cast_signed();
     /// A user id.
     Uid(u32) Uid, low32;
@@ -269,7 +270,8 @@ impl RetType for usize {
     }
 }
 
-/// The result of exit: the thread that made the call never sees it, and a grate that forwarded it sees 0.
+/// The result of exit: the thread that made the call never sees it, and a grate that forwarded it
+/// sees 0.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NoReturn;
 

@@ -4,7 +4,8 @@ use std::fmt::Write;
 
 use crate::{C_BANNER, is_linux, rows};
 
-/// bits/syscall.h.in of libc: Linux's numbers under libc's names. musl's Makefile makes SYS_ names of them.
+/// bits/syscall.h.in of libc: Linux's numbers under libc's names. musl's Makefile makes SYS_ names
+/// of them.
 pub fn libc_numbers() -> String {
     let mut out = String::from(C_BANNER);
     for row in rows().into_iter().filter(|row| is_linux(row.nr)) {

@@ -1,4 +1,5 @@
-//! lind/typed_calls.h: for each call a handler type with C arguments, the way in that copies them, and the way on.
+//! Generates lind/typed_calls.h: for each call a handler type with C arguments, the code that
+//! copies them in, and a function that forwards the call.
 
 use std::fmt::Write;
 
@@ -12,7 +13,8 @@ use crate::{C_BANNER, rows};
 enum Shape {
     /// A number of this C type.
     Number(&'static str),
-    /// A byte count: what is beyond `size_t` becomes its largest value, which fails wherever the true one does.
+    /// A byte count: a value beyond `size_t` becomes its largest value, which fails wherever the
+    /// true one does.
     Size,
     /// A string in the client's memory, copied in; whether NULL is allowed.
     Text(bool),
@@ -146,9 +148,11 @@ fn socket_address(row: &Syscall, at: usize) -> bool {
     matches!(row.args.get(at), Some((_, Kind::In(layout))) if layout.name == "sockaddr")
 }
 
-/// Structs without pointers, where the call reads exactly one (or two) whatever its other arguments are.
+/// Structs without pointers, where the call reads exactly one (or two) whatever its other arguments
+/// are.
 fn copied(call: &str, layout: &Layout) -> Shape {
-    // Some operations of futex take a number in the place of its timeout; EPOLL_CTL_DEL does not look at its event.
+    // Some operations of futex take a number in the place of the timeout; EPOLL_CTL_DEL does not
+    // look at its event.
     if matches!(call, "futex" | "epoll_ctl") {
         return Shape::There;
     }

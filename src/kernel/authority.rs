@@ -51,11 +51,12 @@ pub fn named(kernel: &Kernel, caller: &Cage, served: Option<&Served<'_>>, id: Ca
     if reaches(caller, served, id) || cage.descends_from(caller.id) { Ok(cage) } else { Err(Errno::EPERM) }
 }
 
-/// Whether R may make a call on `target` by the table of `by`, another cage than R itself. R acts as that cage could.
+/// Whether R may make a call on `target` by the table of `by`, another cage than R itself. R acts
+/// as that cage could.
 ///
 /// # Errors
-/// EPERM unless it is a proper descendant of R and `target` is it or its descendant: what an ancestor put in front of R since
-/// stays there for calls on R.
+/// EPERM unless `by` is a proper descendant of R and `target` is `by` or its descendant: handlers
+/// that an ancestor has installed for R since stay in force for calls on R.
 pub fn table(kernel: &Kernel, caller: &Cage, served: Option<&Served<'_>>, by: &Cage, target: CageId) -> Result<()> {
     let its_own = target == by.id
         || match served {
@@ -78,10 +79,10 @@ pub fn way(caller: &Cage, target: &Cage, by: &Cage) -> Result<()> {
 /// Whether R may send `target`'s calls to a handler in `grate`.
 ///
 /// # Errors
-/// EPERM. Three cases are allowed: R's own handler on a proper descendant or on the client it serves;
-/// a cage that was forked and has not exec'd, registering its parent's handler on itself; and a handler of
-/// the registration call changing the registration it serves: one that its client could have made, or of functions that
-/// the client may register, on itself.
+/// EPERM. Three cases are allowed: R's own handler on a proper descendant or on the client it
+/// serves; a cage that was forked and has not exec'd, registering its parent's handler on itself;
+/// and a handler of the registration call changing the registration it serves, to one that its
+/// client could have made, or to functions that the client may register, on itself.
 pub fn register(caller: &Cage, served: Option<&Served<'_>>, target: &Cage, grate: CageId) -> Result<()> {
     let changed = served.is_some_and(|s| {
         let names = |index: usize, id: CageId| CageId::from_wire(s.call.values[index].value) == Some(id);
@@ -113,8 +114,8 @@ fn has_functions_of(caller: &Cage, grate: CageId) -> bool {
 /// Whether `old` may be replaced as the handler of `number` by one of `grate`.
 ///
 /// # Errors
-/// EPERM unless the entry is free of other cages' making, or the grate's own calls of that number go to the entry that
-/// it replaces, so that what it forwards still reaches it.
+/// EPERM unless the entry is free of other cages' making, or the grate's own calls of that number
+/// go to the entry that it replaces, so that what it forwards still reaches it.
 pub fn replace(grate: &Cage, number: u64, old: Handler) -> Result<()> {
     match old {
         Handler::Grate { cage, .. } if cage != grate.id && grate.handlers.get_wide(number) != old => Err(Errno::EPERM),
@@ -133,11 +134,12 @@ pub fn deregister(caller: &Cage, old: Handler) -> Result<()> {
     }
 }
 
-/// Whether R may make the table of `target`, some of whose calls go to a grate or none, equal to that of `source`.
+/// Whether R may make the table of `target`, some of whose calls go to a grate or none, equal to
+/// that of `source`.
 ///
 /// # Errors
-/// EPERM unless `target` is a proper descendant of R, or R itself while none of its calls goes to a grate; and
-/// `source` is R or a descendant of R.
+/// EPERM unless `target` is a proper descendant of R, or R itself while none of its calls goes to a
+/// grate; and `source` is R or a descendant of R.
 pub fn copy_table(caller: &Cage, source: &Cage, target: &Cage, has_grate: bool) -> Result<()> {
     let of_caller = |cage: &Cage| cage.id == caller.id || cage.descends_from(caller.id);
     let target_ok = target.descends_from(caller.id) || (target.id == caller.id && !has_grate);

@@ -1,7 +1,8 @@
-//! From a number and six arguments to a kernel function or a grate.
+//! Carries a call from its number and six arguments to a kernel function or a grate.
 //!
-//! [`syscall`] is what a guest's own calls go through, [`make_syscall`] what a cage does for another. Both
-//! end in [`route`]: one look into the caller's handler table, then the kernel or a grate.
+//! A guest's own calls enter by [`syscall`], calls that a cage makes for another by
+//! [`make_syscall`]. Both end in [`route`]: one look into the caller's handler table, then the
+//! kernel or a grate.
 
 mod dispatch;
 mod grates;
@@ -69,7 +70,7 @@ impl Ctx<'_> {
         self.owner(fd.cage)?.fds.get(fd.number)
     }
 
-    /// The host descriptor behind a descriptor, for host calls that need nothing else. One at a time.
+    /// The host descriptor behind a descriptor, for host calls that need nothing else; one at a time.
     ///
     /// # Errors
     /// EBADF.
@@ -86,10 +87,11 @@ impl Ctx<'_> {
         if table == self.thread.cage.id { &self.thread.reader } else { &self.caller.reader }
     }
 
-    /// Runs a host call that may block. A call that was interrupted for nothing the guest should see is made again.
+    /// Runs a host call that may block. An interrupted call is repeated, if the guest should not
+    /// see the interruption.
     ///
     /// # Errors
-    /// EINTR when the thread has something else to do first; otherwise what the host call says.
+    /// EINTR when the thread has something else to do first; otherwise the host call's errors.
     #[inline(always)]
     pub fn blocking<T>(&self, mut host_call: impl FnMut() -> Result<T>) -> Result<T> {
         self.waiting(|| {
@@ -102,8 +104,9 @@ impl Ctx<'_> {
         })
     }
 
-    /// Does what may wait, and has the thread seem to sleep meanwhile where it does not run. A signal that comes from then on
-    /// interrupts the wait: whoever sees a process sleep may count on that.
+    /// Runs `act`, which may wait; meanwhile the thread counts as sleeping when it does not run. A
+    /// signal that comes from then on interrupts the wait: a process that sees another one sleep
+    /// may rely on that.
     #[inline(always)]
     pub(crate) fn waiting<T>(&self, act: impl FnOnce() -> T) -> T {
         self.thread.waits.store(true, Ordering::Relaxed);
@@ -112,8 +115,8 @@ impl Ctx<'_> {
         result
     }
 
-    /// Whether a host call was interrupted for nothing the guest should see: the loop of `blocking`, for calls so short that
-    /// a closure would cost a frame.
+    /// Whether an interrupted host call has to be repeated, since the guest should not see the
+    /// interruption: the loop of `blocking`, for calls so short that a closure would cost a frame.
     #[inline(always)]
     pub fn again<T>(&self, result: &Result<T>) -> bool {
         // By its parts: a context that nobody asks for the address of is never written down.
@@ -139,8 +142,9 @@ impl Ctx<'_> {
     }
 }
 
-/// Whether an interrupted call may go on. Stops happen here, so that a wait with an end keeps it; handlers do not. Signals of a
-/// client that a grate acts for are its own affair: the grate gets EINTR.
+/// Whether an interrupted call may continue. Stops happen here, so that a wait keeps its deadline;
+/// handlers do not run here. Signals of a client are not handled while a grate acts for it: the
+/// grate gets EINTR.
 #[cold]
 fn goes_on(kernel: &Arc<Kernel>, caller: &Thread, thread: &Thread) -> bool {
     let settled = caller.attention() & Attention::INTERRUPTS == 0 || signal::settle(kernel, caller);
@@ -173,10 +177,12 @@ fn context<C: Caller>(caller: &C) -> Ctx<'_> {
     Ctx { kernel, caller: thread, thread, cage, served: caller.served(), hop: caller.hop(), others: &[] }
 }
 
-/// A call that a cage makes for itself. Returns what the guest sees.
+/// Makes a call of a cage for itself. Returns the value that the guest sees.
 ///
-/// Inlined into what the engine's code calls with the shortest calls (see [`is_short`]), and with them only: with all calls in it that function had
-/// 30 KB, and a read of one byte took about 8 ns longer. That this is for the caches, which a host call fills with its own, is a guess.
+/// Inlined into the engine's entry together with the shortest calls (see [`is_short`]), and only
+/// those: with all calls in it that function had 30 KB, and a read of one byte took about 8 ns
+/// longer. The reason may be the caches, which a host call fills with its own code; that is a
+/// guess.
 #[inline(always)]
 pub fn syscall<C: Caller>(caller: &C, number: u32, values: &[Word; 6]) -> i64 {
     if !caller.cage().handlers.is_kernels(number)
@@ -194,8 +200,9 @@ pub fn syscall<C: Caller>(caller: &C, number: u32, values: &[Word; 6]) -> i64 {
     }
 }
 
-/// Whether a call is carried out in [`syscall`] itself: one so short that a further function would show, that makes one
-/// short host call, or that grates make for most calls that they serve.
+/// Whether a call is carried out in [`syscall`] itself: one that is so short that a further
+/// function would cost noticeably, that makes one short host call, or that grates make for most
+/// calls that they serve.
 const fn is_short(number: u32) -> bool {
     use lind_abi::nr;
     matches!(
@@ -249,10 +256,12 @@ pub fn syscall_again<C: Caller>(caller: &C, number: u32, values: [u64; 6]) -> i6
 /// No cage has this id.
 const NOBODY: CageId = CageId(0);
 
-/// A call that a cage makes on `target`, its arguments belonging to the cages named with them. The caller's own
-/// table says where it goes, so that what a grate forwards reaches the grate it was started by.
+/// Makes a call of a cage on `target`; its arguments belong to the cages named with them. The
+/// caller's own table routes it, so that a forwarded call reaches the grate that handles the
+/// forwarder's calls.
 ///
-/// Cage ids that name nothing are tolerated until the argument is used: callers leave unused slots as they are.
+/// Cage ids that name nothing are tolerated until the argument is used: callers leave unused slots
+/// as they are.
 pub fn make_syscall(
     kernel: &Arc<Kernel>,
     thread: &Thread,
@@ -323,8 +332,9 @@ fn by_table(cx: &Ctx<'_>, by: u64, call: &Call<'_>) -> Result<i64> {
     result
 }
 
-/// The call that the calling thread is serving, as it came, by its own table or by that of cage `by`. It is never this very one,
-/// without end: no handler serves that ([`by_grates`]).
+/// Forwards the call that the calling thread is serving, unchanged, by its own table or by that of
+/// cage `by`. This cannot recur without end: a call that is forwarded here never enters a handler
+/// of forwarding ([`by_grates`]).
 #[inline]
 pub(crate) fn forward(cx: &Ctx<'_>, by: u64) -> Result<i64> {
     let served = cx.served.ok_or(Errno::EINVAL)?;
@@ -334,7 +344,8 @@ pub(crate) fn forward(cx: &Ctx<'_>, by: u64) -> Result<i64> {
     pass_on(cx.kernel, cx.caller, cx.served, cx.hop, &cx.caller.cage.handlers, served.call)
 }
 
-/// Routes a call that `thread` makes, whoever made it before, by `table`, which `thread`'s cage may use.
+/// Routes a call that `thread` makes, whoever made it before, by `table`, which `thread`'s cage may
+/// use.
 #[inline]
 fn pass_on(
     kernel: &Arc<Kernel>,
@@ -344,7 +355,8 @@ fn pass_on(
     table: &HandlerTable,
     call: &Call<'_>,
 ) -> Result<i64> {
-    // Most often a client's own call, on its way to the kernel or to the next grate: whose things it is about is known.
+    // Most often this is a client's own call, on its way to the kernel or to the next grate, and
+    // the cage that it acts on is known.
     if let Some(served) = served
         && let Owners::All(owner) = call.owners
         && owner == served.client.cage.id
@@ -399,12 +411,13 @@ fn pass_any(
     let client = served.map_or(NOBODY, |s| s.client.cage.id);
     let known = |id: CageId| id == NOBODY || id == caller.id || id == client;
 
-    // A grate that forwards its client's call with arguments of its own needs no look-up: both cages are at hand.
+    // A grate that forwards its client's call with arguments of its own needs no look-up: both
+    // cages are known.
     let mut others = Vec::new();
     let mut check = |owner: &mut CageId| {
         if !known(*owner) && *owner != target && !others.iter().any(|cage: &Arc<Cage>| cage.id == *owner) {
-            // A grate has authority over all its clients: it must not be told that an argument belongs to one that
-            // the caller may not name.
+            // A grate has authority over all its clients: it must not learn that an argument
+            // belongs to one that the caller may not name.
             match authority::named(kernel, caller, served, *owner) {
                 Ok(cage) => others.push(cage),
                 Err(_) => *owner = NOBODY,
@@ -458,8 +471,9 @@ fn is_interrupted(result: i64) -> bool {
     interrupted
 }
 
-/// Whether a call that was interrupted is to be made again: one that makes a single host call, and was interrupted for nothing
-/// the guest should see. Its arguments are where they were, so that nothing has to be kept for this while the host call runs.
+/// Whether an interrupted call has to be repeated: one that makes a single host call, and whose
+/// interruption the guest should not see. Its arguments are still in place, so that no state has to
+/// be kept for this while the host call runs.
 #[cold]
 fn repeats(number: u32, kernel: &Arc<Kernel>, caller: &Thread, thread: &Thread) -> bool {
     use lind_abi::nr;

@@ -1,9 +1,10 @@
-//! Answers with data: what a handler has copied for it when it has returned.
+//! Answers with data: copies that the kernel makes for a handler after it has returned.
 //!
-//! A handler that fills in a struct or a small buffer would call `copy_data_between_cages` and then return, which is two ways
-//! into the kernel. Instead it may describe the copy in the `struct lind_answer` behind the call that it was given and return
-//! [`lind_abi::ANSWER`]. It is the same copy: with the authority that the handler had, and past whoever handles that number for
-//! the grate. A lock word that keeps the data as they are meanwhile is released afterwards.
+//! A handler that fills in a struct or a small buffer would call `copy_data_between_cages` and then
+//! return, which is two ways into the kernel. Instead it may describe the copy in the `struct
+//! lind_answer` behind the call that it was given and return [`lind_abi::ANSWER`]. The copy is the
+//! same: it is made with the handler's authority, and by the handlers of that
+//! number that the grate's own calls have. A lock word that protects the data meanwhile is released afterwards.
 
 use std::sync::Arc;
 
@@ -17,8 +18,8 @@ use crate::mem::{GuestMemory, PAGE};
 use crate::runtime::{Hop, Served};
 use crate::threei::Handler;
 
-/// Makes the copy that `grate`'s handler describes at `at` in its `memory`. Returns what the client gets: the result that it
-/// names, or why the copy was not made.
+/// Makes the copy that `grate`'s handler describes at `at` in its `memory`. Returns the client's
+/// result: the one that the answer names, or the reason why the copy was not made.
 #[inline]
 pub fn give(
     kernel: &Arc<Kernel>,
@@ -38,7 +39,8 @@ fn try_give(
     hop: &dyn Hop,
     at: u64,
 ) -> Result<i64> {
-    // Each answer is given once: a handler that returned this number by chance would give the one before to somebody else.
+    // Each answer is given once: a handler that returned this number by chance would otherwise send
+    // the previous answer to another client.
     let answer = memory.take_answer(at)?;
     if answer.length == 0 {
         return Err(Errno::EINVAL);
@@ -82,7 +84,8 @@ fn through_handlers(
     }
 }
 
-/// Copies the pages of the client that are there, up to the first that is not, if the answer is to be their length then.
+/// Copies the present pages of the client, up to the first missing one, if the answer is to be
+/// their length then.
 #[cold]
 fn what_fits(answer: &LindAnswer, errno: Errno, copy: impl Fn(u64, u64, u64) -> Result<()>) -> Result<i64> {
     let mut done = 0;

@@ -82,7 +82,8 @@ fn program(kernel: &Kernel, cage: &Cage) -> String {
         let settings = cage.settings();
         (settings.program.clone().into_bytes(), settings.text.clone())
     };
-    // A grate that decides about paths runs what it has found by a descriptor: a number says nothing to anybody.
+    // A grate that decides about paths runs the program it has found by a descriptor, and its
+    // number would say nothing.
     let by_descriptor = text.filter(|_| path.starts_with(b"/dev/fd/"));
     let found = by_descriptor.and_then(|text| {
         let file = text.file().ok()?;
@@ -94,7 +95,7 @@ fn program(kernel: &Kernel, cage: &Cage) -> String {
     name.strip_suffix(".cwasm").or_else(|| name.strip_suffix(".wasm")).unwrap_or(name).to_owned()
 }
 
-/// The name of a file in memory: a copy of a program that a grate keeps, which has that program's name.
+/// The name of a file in memory: a grate's copy of a program has that program's name.
 fn in_memory(kernel: &Kernel, file: BorrowedFd<'_>) -> Option<Vec<u8>> {
     let name = kernel.root.host_name(file).ok()?.into_bytes();
     Some(name.strip_prefix(b"/memfd:")?.strip_suffix(b" (deleted)")?.to_vec())

@@ -1,7 +1,7 @@
 //! Waiting inside the kernel: for children, for signals, for the end of a stop.
 //!
-//! Like every wait it is a host call that the host's notification signal interrupts, so the code around it is that of any
-//! other blocking call ([`Ctx::blocking`](crate::call::Ctx::blocking)).
+//! Like every wait it is a host call that the host's notification signal interrupts, so the code
+//! around it is that of any other blocking call ([`Ctx::blocking`](crate::call::Ctx::blocking)).
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -36,7 +36,8 @@ impl Event {
         }
     }
 
-    /// Waits for a change after `seen`, until `deadline` on the monotonic clock. May return without one.
+    /// Waits for a change after `seen`, until `deadline` on the monotonic clock. It may return
+    /// without a change.
     ///
     /// # Errors
     /// EINTR, ETIMEDOUT.

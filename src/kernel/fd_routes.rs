@@ -22,14 +22,17 @@ use crate::threei::{Handler, Packed};
 /// How many grates may say so of one cage.
 const MOST: usize = 4;
 
-/// A word with this bit has the handler asked, unless the mask has the bit too: then it is one like the others.
+/// A word with this bit makes the call enter the handler, unless the mask has the bit too: then it
+/// is a bit like the others.
 const ASK: u32 = 1 << 31;
 
-/// How many of them a call passes before a handler is entered: two may send a call to each other for ever.
+/// The most routes that a call follows before a handler is entered: two could send it to each other
+/// for ever.
 const MOST_STEPS: usize = 8;
 
-/// The routes of a cage until it has ended. Each of its threads has them too, and looks there. They hold cages, which hold their own
-/// routes: without an end a line of generations would all stay, each held by the next.
+/// The routes of a cage, until it has ended. Each of its threads holds them too, and uses its own
+/// reference. Routes hold cages, which hold their own routes: unless they were dropped at the end,
+/// a line of generations would all stay, each held by the next.
 pub struct OfCage(Mutex<Option<Arc<Routes>>>);
 
 impl Default for OfCage {
@@ -88,15 +91,17 @@ struct Route {
 pub enum Way {
     /// Into the handler.
     Handler,
-    /// Where the table of this cage says. It is an ancestor of the client, so that none keeps itself alive.
+    /// To the table of this cage. It is an ancestor of the client, so that no cage keeps itself
+    /// alive.
     Table(Arc<Cage>),
 }
 
 impl Routes {
-    /// Adds what `grate` says, for good.
+    /// Adds the routes of `grate`, for good.
     ///
     /// # Errors
-    /// EINVAL for words that cannot be there, EEXIST if the grate has spoken before, ENOSPC if too many others have.
+    /// EINVAL for words outside its memory, EEXIST if the grate has added routes before, ENOSPC if
+    /// too many others have.
     fn add(&self, grate: &Arc<Cage>, wire: &LindFdRoutes, unset: Way, set: Way) -> Result<()> {
         let end = u64::from(wire.count).checked_mul(4).and_then(|size| size.checked_add(wire.words));
         if !wire.words.is_multiple_of(4) || end.is_none_or(|end| end > crate::mem::GuestMemory::SPACE) {
@@ -217,7 +222,8 @@ mod tests {
         });
     }
 
-    /// Somebody who serves these calls for another and sends them on as they came, as for any other number.
+    /// A grate that serves these calls for another cage and sends them on unchanged, as any other
+    /// call.
     #[test]
     fn what_is_sent_on_is_not_about_who_sends_it() {
         both_walls(|w| {

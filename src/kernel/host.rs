@@ -1,7 +1,8 @@
-//! The host calls that take guest addresses, and the way from host errors to errno.
+//! Host calls that take guest addresses, and the conversion of host errors to errno.
 //!
-//! A guest address reaches the host as a [`HostRange`](crate::mem::HostRange), which lies inside a reservation that lives as
-//! long as the cage. The host kernel answers EFAULT for what is not mapped, so nothing here can fault.
+//! A guest address reaches the host as a [`HostRange`](crate::mem::HostRange), which lies inside a
+//! reservation that lives as long as the cage. The host kernel answers EFAULT for what is not
+//! mapped, so nothing here can fault.
 #![allow(unsafe_code)]
 
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -95,8 +96,9 @@ pub fn barrier_register() -> bool {
     result(unsafe { raw_syscall!(Sysno::membarrier, REGISTER_PRIVATE_EXPEDITED, 0usize, 0usize) }).is_ok()
 }
 
-/// membarrier(2): every other running thread of this process passes a full memory barrier before this returns. Without
-/// the host's help it is one for the calling thread only, which suffices where the others use exchanges, and the answer is false.
+/// membarrier(2): every other running thread of this process passes a full memory barrier before
+/// this returns. Without the host's help it is a barrier for the calling thread only, which
+/// suffices if the others use exchanges; then the result is false.
 pub fn barrier() -> bool {
     const PRIVATE_EXPEDITED: usize = 1 << 3;
     // SAFETY: the call takes no address.
@@ -105,7 +107,8 @@ pub fn barrier() -> bool {
     done
 }
 
-/// Gives the calling thread a descriptor table of its own, without standard input and output and what is from `first` on.
+/// Gives the calling thread a descriptor table of its own, without standard input and output and
+/// without descriptors from `first` on.
 pub fn close_own_from(first: u32) {
     const CLOSE_RANGE_UNSHARE: usize = 2;
     for (first, last, flags) in [(first, u32::MAX, CLOSE_RANGE_UNSHARE), (0, 1, 0)] {

@@ -138,8 +138,8 @@ pub struct Kernel {
     line: OnceLock<cage::Line>,
     /// How the program of the command line ended, that all its grates stand before.
     pub(crate) command_end: OnceLock<cage::Status>,
-    /// Whether this process has been stopped as its first cage has, and has not heard that it goes on. Held while it is stopped, and while
-    /// cages are told to go on.
+    /// Whether this process has been stopped together with its first cage, and has not got a
+    /// SIGCONT yet. Held while it is stopped, and while cages get SIGCONT.
     pub(crate) stopped_outside: Mutex<bool>,
     /// Whether the run ends after a time.
     pub(crate) timed: AtomicBool,
@@ -193,7 +193,8 @@ impl Kernel {
         let _ = self.engine.set(engine);
     }
 
-    /// How the program that all grates of the command line stand before ended, if it has, and there are any.
+    /// The end of the command behind all grates of the command line, if it has ended, and if there
+    /// are grates.
     pub fn command_end(&self) -> Option<cage::Status> {
         self.command_end.get().copied()
     }
@@ -224,12 +225,14 @@ impl Kernel {
         self.engine.get().expect("the runner attaches an engine before it starts a cage").as_ref()
     }
 
-    /// The process group that signals typed at a session's own terminal are for, one that was handed in; as far as a cage has asked about it.
+    /// The foreground process group of a session's own terminal, one that was handed in; None if no
+    /// cage has asked about it.
     pub fn front_group(&self, session: u32) -> Option<u32> {
         self.terminals.console_group(self, session)
     }
 
-    /// Says that the runner ends all after a time. It does not stop itself then, as it could not do that.
+    /// Notes that the runner ends the run after a time. It does not stop itself then, as it could
+    /// not end the run while stopped.
     pub fn ends_in_time(&self) {
         self.timed.store(true, Ordering::Relaxed);
     }

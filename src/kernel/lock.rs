@@ -1,4 +1,5 @@
-//! Locks that a panic does not poison: the runner ends by a panic, so nobody is left to see what it left behind.
+//! Locks that a panic does not poison: the runner ends by a panic, so no thread is left to see
+//! inconsistent state.
 
 use std::sync::{LockResult, Mutex, MutexGuard, PoisonError};
 

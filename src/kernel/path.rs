@@ -89,10 +89,10 @@ impl Default for Within {
 }
 
 impl Within {
-    /// As openat2(2) is given them.
+    /// The restrictions given to openat2(2).
     ///
     /// # Errors
-    /// EINVAL; EAGAIN where only what is in the host's cache is to be looked at, which is not known.
+    /// EINVAL; EAGAIN for RESOLVE_CACHED, since the contents of the host's cache are not known.
     pub(crate) fn new(resolve: u64) -> Result<Within> {
         let known = ResolveFlags::NO_XDEV
             | ResolveFlags::NO_MAGICLINKS

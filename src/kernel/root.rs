@@ -1,20 +1,24 @@
-//! How guest paths are kept inside the guest's root.
+//! The root: keeps guest paths inside the guest's root.
 //!
 //! Two walls can do it, and a system call is written once for both:
 //! - **Chroot**: the process has changed its root. The host resolves guest paths as they are.
-//! - **Openat2**: openat2(2) confines each look-up. An absolute path starts at the root (`RESOLVE_IN_ROOT`). A relative one
-//!   must stay beneath its directory (`RESOLVE_BENEATH`); where it does not, the directory's own path
-//!   under the root is put before it and the look-up starts at the root. Calls that have no such flag act on what was looked
-//!   up: the object itself ([`Root::object`]), or the last component in its parent, which they
-//!   never follow ([`Root::parent`]).
+//! - **Openat2**: openat2(2) confines each look-up. An absolute path starts at the root
+//!   (`RESOLVE_IN_ROOT`). A relative one must stay beneath its directory (`RESOLVE_BENEATH`); where
+//!   it does not, the directory's own path under the root is put before it and the look-up starts
+//!   at the root. Calls that have no such flag act on what was looked up: the object itself
+//!   ([`Root::object`]), or the last component in its parent, which they never follow
+//!   ([`Root::parent`]).
 //!
-//! Neither interprets `..` or symbolic links: the host does, so a rename meanwhile cannot lead outside.
-//! Behind chroot, a directory that someone *outside* moves out of the root leads out by `..`, as on any Linux.
+//! Neither interprets `..` or symbolic links: the host does, so a rename meanwhile cannot lead
+//! outside. Behind chroot, a directory that someone *outside* moves out of the root leads out by
+//! `..`, as on any Linux.
 //!
-//! Where the host permits no mounts, there may be a table of them ([`table::Table`]) beside the second wall. A path is then led to the mount it
-//! ends in ([`walk`]), and what the host is asked for lies beneath that mount's source.
+//! If the host permits no mounts, there may be a table of them ([`table::Table`]) beside the second
+//! wall. A path is then led to the mount it ends in ([`walk`]), and the host only resolves paths
+//! beneath that mount's source.
 //!
-//! /proc and /dev are not the host's business: `pseudo` finds out which paths lead there before one comes here.
+//! /proc and /dev are not resolved by the host: `pseudo` finds out which paths lead there before
+//! one comes here.
 
 pub mod devices;
 mod directory;
@@ -104,8 +108,9 @@ pub struct Root {
 }
 
 impl Root {
-    /// The root is `directory`, kept by `walls`; its name at the host, if that is known. To be made before the process changes its root, because it opens
-    /// the device nodes and /proc by their host names.
+    /// The root is `directory`, kept by `walls`; `name` is its name at the host, if known. Has to
+    /// be made before the process changes its root, because it opens the device nodes and /proc by
+    /// their host names.
     pub fn new(directory: OwnedFd, name: Option<&Path>, walls: Walls) -> Root {
         let links = Links::find();
         let hides = [c"dev", c"proc", c"sys"]
@@ -131,8 +136,8 @@ impl Root {
         root
     }
 
-    /// Makes sure that the host's directories which are open here lead nowhere else, by `..` for example: to be called before the process
-    /// changes its root. `others` have been detached already.
+    /// Makes sure that the host's directories which are open here lead nowhere else, by `..` for
+    /// example; called before the process changes its root. `others` have been detached already.
     ///
     /// # Errors
     /// EPERM without rights over mounts.
@@ -156,12 +161,14 @@ impl Root {
         self.table = Some(table);
     }
 
-    /// The mounts inside the root that the host has made: where they are, and whether they cannot be changed.
+    /// Sets the mounts inside the root that the host has made: their paths, and whether they are
+    /// read-only.
     pub fn set_mounted(&mut self, mounted: Vec<(Vec<u8>, bool)>) {
         self.mounted = mounted;
     }
 
-    /// Where there are mounts inside the root, and whether they cannot be changed. In the root itself nothing can be changed then.
+    /// The mounts inside the root: their paths, and whether they are read-only. If there are any,
+    /// the root itself is read-only.
     pub fn mounted(&self) -> &[(Vec<u8>, bool)] {
         &self.mounted
     }
@@ -176,7 +183,8 @@ impl Root {
         &self.volumes
     }
 
-    /// The directories whose files grates of the line keep in memory: to guests they are mounts like others.
+    /// Sets the directories whose files grates of the line keep in memory: to guests they look like
+    /// mounts.
     pub fn set_in_grates(&mut self, places: Vec<Vec<u8>>) {
         self.in_grates = places;
     }
@@ -191,13 +199,13 @@ impl Root {
         self.table.as_ref()
     }
 
-    /// Says which walls have been put up since. Over a root with a /proc inside, chroot is not trusted: look-ups are
-    /// confined one by one all the same.
+    /// Sets the walls that are up by now. Over a root that contains a /proc, chroot is not
+    /// sufficient: look-ups are still confined one by one.
     pub fn set_walls(&mut self, walls: Walls) {
         self.walls = if self.shows_processes { Walls::Openat2 } else { walls };
     }
 
-    /// From now on nothing is changed by way of this root: a first cage that is made in it can only read.
+    /// Makes this root read-only from now on: the first cage that is made in it can only read.
     pub fn set_read_only(&mut self) {
         self.read_only = true;
     }
@@ -327,10 +335,11 @@ impl Root {
         }
     }
 
-    /// Reaches an open file by a name: `act` gets a directory and the name of a link in it that leads to the file.
+    /// Reaches an open file by a name: `act` gets a directory and the name of a link in it that
+    /// leads to the file.
     ///
     /// # Errors
-    /// ENOENT where /proc is not mounted; what `act` says.
+    /// ENOENT if /proc is not mounted; the errors of `act`.
     pub fn again<T>(&self, file: BorrowedFd<'_>, act: impl FnOnce(BorrowedFd<'_>, &CStr) -> Result<T>) -> Result<T> {
         self.links.as_ref().ok_or(Errno::ENOENT)?.again(file, act)
     }

@@ -61,15 +61,16 @@ pub trait GuestRuntime: Send + Sync {
         gone: Option<Gone<'_>>,
     ) -> std::result::Result<Image, LoadError>;
 
-    /// Starts `thread`, the first of its cage, at `_start` of the image, on a host thread of its own. When it
-    /// ends for whatever reason the engine calls [`Thread::ended`](crate::cage::Thread::ended).
+    /// Starts `thread`, the first of its cage, at `_start` of the image, on a host thread of its
+    /// own. When it ends, for whatever reason, the engine calls
+    /// [`Thread::ended`](crate::cage::Thread::ended).
     ///
     /// # Errors
     /// ENOMEM or EAGAIN; the cage has then not run.
     fn start(&self, kernel: &Arc<Kernel>, thread: Arc<Thread>, start: Start) -> Result<()>;
 
-    /// Starts a further thread of its cage, at `__lind_thread_start(boot)` of the program that the cage runs, on a host
-    /// thread of its own. It ends as one of `start` does.
+    /// Starts a further thread of its cage, at `__lind_thread_start(boot)` of the program that the
+    /// cage runs, on a host thread of its own. It ends as one of `start` does.
     ///
     /// # Errors
     /// ENOSYS if the program has no such entry; EAGAIN. The thread has then not run.
@@ -81,19 +82,20 @@ pub trait GuestRuntime: Send + Sync {
     /// Whether the program of `cage` exports a way to enter handlers.
     fn serves(&self, cage: &Cage) -> bool;
 
-    /// Whether the program of `cage` may register handlers for this number ([`NR_ANY`](lind_abi::NR_ANY): for all): what it
-    /// declares is all it may handle. Says so on standard error where not.
+    /// Whether the program of `cage` may register handlers for this number
+    /// ([`NR_ANY`](lind_abi::NR_ANY): for all): it may handle only the calls that it declares. If
+    /// not, prints that on standard error.
     fn may_handle(&self, cage: &Cage, number: u64) -> bool;
 
-    /// The grate `cage` of the program at `path` has ended before `clients` cages whose calls it handled: says so on standard error, since
-    /// all that they get is EIO.
+    /// Prints on standard error that the grate `cage`, of the program at `path`, has ended before
+    /// `clients` cages whose calls it handled, since they only get EIO.
     fn left_clients(&self, cage: &Cage, path: &CString, clients: usize);
 
     /// Interrupts the host call that `thread` may be blocked in. Best effort, may be repeated.
     fn interrupt(&self, thread: &Thread);
 
-    /// A descriptor is about to be made that says what the kernel knows, and not the host: whoever calls the kernel has to have the
-    /// cages' descriptors from now on.
+    /// Called before the first descriptor is made that shows state of the kernel's, not of the
+    /// host's: from now on every thread that calls the kernel needs the cages' descriptors.
     fn needs_descriptors(&self);
 
     /// The first cage has stopped. Stops everything until whoever started it continues it.
@@ -114,19 +116,22 @@ pub struct Served<'a> {
 pub enum Entered {
     /// The call has this result, as encoded for the guest.
     Answered(i64),
-    /// It lets the call go on ([`lind_abi::PASS`]): there the grate's own table sends calls of this number.
+    /// The call goes on ([`lind_abi::PASS`]), to where the grate's own table sends calls of this
+    /// number.
     Passed(Packed),
 }
 
 /// The way from the calling host thread into grates.
 pub trait Hop {
-    /// Runs handler `entry` of the grate `cage` on this thread. `past` grates have let this call go on before.
-    /// `serialized`: no other serialized call of that grate runs meanwhile.
-    /// EIO when the grate is dead or dies meanwhile, ELOOP and EAGAIN when the stack is used up.
+    /// Runs handler `entry` of the grate `cage` on this thread. `past` is the number of grates that
+    /// have let this call go on before. `serialized`: no other serialized call of that grate runs
+    /// meanwhile. EIO when the grate is dead or dies meanwhile, ELOOP and EAGAIN when the stack is
+    /// used up.
     fn enter(&self, cage: CageId, entry: u32, serialized: bool, past: usize, served: &Served<'_>) -> Entered;
 
-    /// Asks the filter of the grate that `to` names about a call that `client` makes on itself. None if there is none that can be asked
-    /// now, or if it leaves the decision to its handler.
+    /// Asks the filter of the grate that `to` names about a call that `client` makes on itself.
+    /// None if it has none that can be asked now, or if the filter leaves the decision to its
+    /// handler.
     fn ask_filter(
         &self,
         _client: CageId,
@@ -138,8 +143,8 @@ pub trait Hop {
         None
     }
 
-    /// As [`GuestRuntime::start`], of a child whose parent is going to wait: it may run on this host thread then
-    /// ([`Hop::run_lent`]).
+    /// As [`GuestRuntime::start`], for a child whose parent is going to wait: it may then run on
+    /// this host thread ([`Hop::run_lent`]).
     ///
     /// # Errors
     /// As for `start`.
@@ -147,19 +152,20 @@ pub trait Hop {
         kernel.engine().start(kernel, thread, start)
     }
 
-    /// Runs the child that [`Hop::lend`] has kept back, if there is one: on this host thread until its first thread has ended, if that is what
-    /// `waits` is about to wait for; else on a host thread of its own. Whether there was one.
+    /// Runs the child that [`Hop::lend`] has kept back, if there is one: on this host thread until
+    /// its first thread has ended, if that is the thread that `waits` is about to wait for; else on
+    /// a host thread of its own. Returns whether there was one.
     fn run_lent(&self, _waits: Option<&Thread>) -> bool {
         false
     }
 
-    /// Of the host thread: the cage by whose table a call was made last. Composers of grates do so for every call of
-    /// their clients.
+    /// The host thread's cache of the cage by whose table a call was made last. Composers of grates
+    /// make such a call for every call of their clients.
     fn cached_cage(&self) -> &CachedCage;
 }
 
-/// A cage that is found without the table of all. The host thread must let go of it when it has nothing to run: one that has ended is not to
-/// keep its memory for this.
+/// A cached cage, which is found without the table of all cages. The host thread must forget it
+/// when it has nothing to run, so that an ended cage does not keep its memory.
 #[derive(Default)]
 pub struct CachedCage(Cell<Option<Arc<Cage>>>);
 

@@ -1,4 +1,5 @@
-//! Memory files that are filled and then sealed: nobody can change them any more, whoever has a descriptor.
+//! Sealed memory files: they are filled and then sealed, and no holder of a descriptor can change
+//! them any more.
 
 use std::ffi::CStr;
 use std::os::fd::{AsFd, OwnedFd};
@@ -13,10 +14,12 @@ pub fn create(name: &CStr) -> rustix::io::Result<OwnedFd> {
     rustix::fs::memfd_create(name, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)
 }
 
-/// From now on it keeps its bytes and its length. Nobody may have a mapping of it that can be written to: one that is there stays so.
+/// Seals the file's bytes and its length. No process may have a writable mapping of it: an existing
+/// one would stay writable.
 ///
-/// F_SEAL_WRITE would look for such mappings itself, but it is EBUSY as long as anything of the host's, such as its own compaction of memory,
-/// holds a page of the file, after having waited for up to 150 ms.
+/// F_SEAL_WRITE would look for such mappings itself, but it is EBUSY as long as anything of the
+/// host's, such as its own compaction of memory, holds a page of the file, after having waited for
+/// up to 150 ms.
 ///
 /// # Errors
 /// None that are known, of a file of [`create`]'s.
@@ -67,7 +70,8 @@ mod tests {
         let file = create(c"test").unwrap();
         rustix::fs::ftruncate(&file, 4096).unwrap();
         let (read, write) = rustix::pipe::pipe().unwrap();
-        // SAFETY: a new mapping of one page, whose memory goes to a pipe and which nothing else refers to; then it goes.
+        // SAFETY: a new mapping of one page, whose memory goes to a pipe and which nothing else
+        // refers to; then it goes.
         unsafe {
             let both = ProtFlags::READ | ProtFlags::WRITE;
             let page = mmap(std::ptr::null_mut(), 4096, both, MapFlags::SHARED, &file, 0).unwrap();

@@ -1,5 +1,5 @@
-//! Files of volumes that got a set-user-ID or set-group-ID bit. No cage gets other rights by it, but whoever executes the file at the host
-//! does: the user who started the run is told.
+//! Files of volumes that got a set-user-ID or set-group-ID bit. Cages get no other rights by it,
+//! but a user who executes the file at the host does: the user who started the run gets a message.
 
 use std::os::fd::BorrowedFd;
 use std::sync::Mutex;
@@ -30,7 +30,8 @@ struct Noted {
 }
 
 impl SetIds {
-    /// Notes a file that was made with this mode, or got it, or a name; unless it has no such bit or lies in no volume.
+    /// Notes a file that was made with this mode, or got it, or a name; unless it has neither bit
+    /// or lies outside all volumes.
     pub(crate) fn note(&self, root: &Root, file: BorrowedFd<'_>, mode: u32) {
         if mode & BITS == 0 || root.volumes().is_empty() {
             return;

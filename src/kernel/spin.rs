@@ -1,9 +1,10 @@
-//! Looking for a while before sleeping.
+//! Spinning: looks for a while before sleeping.
 //!
-//! To send a thread to sleep and to wake it again takes a host longer than most answers take to come: in a virtual machine 20 to 30 us
-//! each way, while whoever answers is often running at this moment. So a call that is going to wait looks a few times first whether what it waits for
-//! has come. That changes nothing a guest could rely on: its call is made a little later. A thread that looked in vain
-//! does so less and less often: at worst once in [`MOST`] + 1 waits.
+//! To put a thread to sleep and to wake it again takes a host longer than most answers take to
+//! come: in a virtual machine 20 to 30 us each way, while the answering thread is often running at
+//! this moment. So a call that is going to wait first looks a few times whether the awaited event
+//! has come. Guests cannot rely on anything that this changes: the call is made a little later. A
+//! thread that looked in vain does so less and less often: at worst once in [`MOST`] + 1 waits.
 
 use std::hint::spin_loop;
 use std::os::fd::BorrowedFd;
@@ -17,8 +18,8 @@ use crate::host::wait::{self, Poll};
 use lind_abi::Result;
 use lind_abi::layout::Timespec;
 
-/// For how long a thread looks: longer than an answer takes to come from somebody who has to be woken first, or two that
-/// wait for each other would never stop sleeping.
+/// How long a thread looks: longer than an answer takes from a thread that has to be woken first,
+/// or two that wait for each other would never stop sleeping.
 const LONGEST: Duration = Duration::from_micros(50);
 
 /// The time for which looking pays: a longer wait might as well have slept.
@@ -112,8 +113,8 @@ pub(crate) fn for_word(cx: &Ctx<'_>, mut changed: impl FnMut() -> bool) {
     }
 }
 
-/// Before a call that waits until there is something to read, of which it takes at most `bytes`: returns when there is, or when it
-/// is time to sleep.
+/// Called before a call that waits for input, of which it takes at most `bytes`: returns when there
+/// is some, or when it is time to sleep.
 pub(crate) fn for_input(cx: &Ctx<'_>, fd: BorrowedFd<'_>, bytes: usize) {
     let backoff = &cx.caller.backoff.file;
     if bytes > STREAM || !backoff.is_turn() {
@@ -132,7 +133,8 @@ pub(crate) fn for_input(cx: &Ctx<'_>, fd: BorrowedFd<'_>, bytes: usize) {
     backoff.note(&if matches!(found, Found::Ready) { Found::Came } else { found });
 }
 
-/// Before a call that waits for descriptors: what `poll`, which must not wait, finds. None when it is time to sleep.
+/// Called before a call that waits for descriptors: returns the result of `poll`, which must not
+/// wait. None when it is time to sleep.
 pub(crate) fn for_events(cx: &Ctx<'_>, mut poll: impl FnMut() -> Result<usize>) -> Option<Result<usize>> {
     let backoff = &cx.caller.backoff.file;
     if !backoff.is_turn() {

@@ -21,13 +21,15 @@ use crate::text;
 /// PIPE_BUF: what a pipe takes whole or not at all, so that messages of several cages do not mix.
 const PIECE: usize = 4096;
 
-/// How long a message waits for whoever should read it, each time it gets no further, and unless the one before has waited in vain.
+/// How long a message waits for its reader, each time it gets no further, unless the previous
+/// message has waited in vain.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Whether the last message found no reader in time: then the next one does not wait for him.
 static UNHEARD: AtomicBool = AtomicBool::new(false);
 
-/// Says one line on standard error, if that can be done. Names of guests in it stay on the line and are no orders.
+/// Prints one line on standard error, if possible. Guests' names in it stay on the line and do not
+/// control the terminal.
 pub fn say_line(text: &str) {
     say(&format!("lind-boot: {}\n", text::shown(text)));
 }
@@ -38,7 +40,8 @@ pub fn say_line_at(file: impl AsFd, text: &str) {
     let _ = put(file.as_fd(), line.as_bytes(), Some(PATIENCE));
 }
 
-/// Says several lines on standard error. Names of guests in them have to have passed [`text::shown`]: a line break is one of ours.
+/// Prints several lines on standard error. Guests' names in them have to have passed
+/// [`text::shown`], so that all line breaks are ours.
 pub fn say(text: &str) {
     say_as_it_is(&text::fit(text));
 }
@@ -63,8 +66,9 @@ pub fn print(text: &str) -> Result<()> {
     }
 }
 
-/// To be called before this process opens anything: fills those of the descriptors 0, 1 and 2 that are closed with what can be neither
-/// read nor written. Otherwise the next file to be opened would take the place, and messages would go there.
+/// Called before this process opens anything: fills closed descriptors among 0, 1 and 2 with one
+/// that can be neither read nor written. Otherwise the next file to be opened would get the number,
+/// and messages would go there.
 pub fn fill() {
     let all = [rustix::stdio::stdin(), rustix::stdio::stdout(), rustix::stdio::stderr()];
     let mut asked = all.map(|file| Poll::new(Some(file), 0));
@@ -117,8 +121,8 @@ fn put_some(file: BorrowedFd<'_>, bytes: &[u8]) -> Result<usize> {
         _ => {}
     }
     match rustix::io::pwritev2(file, &[std::io::IoSlice::new(bytes)], HERE, ReadWriteFlags::NOWAIT).map_err(errno) {
-        // Terminals, and pipes of older hosts. Should somebody else take the room in between, the write waits until that is read,
-        // or until a signal for this thread comes.
+        // Terminals, and pipes of older hosts. If another process takes the room in between, the
+        // write waits until that is read, or until a signal for this thread comes.
         Err(Errno::EOPNOTSUPP | Errno::ENOSYS | Errno::EINVAL | Errno::ESPIPE) => {
             if has_room(file, Some(Duration::ZERO))? {
                 rustix::io::write(file, bytes).map_err(errno)

@@ -1,6 +1,7 @@
-//! For unit tests: a kernel over a temporary root, with cages whose "programs" are the tests themselves.
+//! For unit tests: a kernel over a temporary root, with cages whose "programs" are the tests
+//! themselves.
 //!
-//! [`World`] makes calls through the same door as a guest: numbers in, a result on the wire out.
+//! [`World`] makes calls in the same way as a guest: numbers in, an encoded result out.
 
 use std::cell::Cell;
 use std::ffi::{CStr, CString};

@@ -8,7 +8,8 @@
 
 use std::fmt::Write;
 
-/// Unicode's control and format characters, and its separators of lines and paragraphs (Cc, Cf, Zl, Zp).
+/// Unicode's control and format characters, and its separators of lines and paragraphs (Cc, Cf, Zl,
+/// Zp).
 const UNSEEN: [(u32, u32); 23] = [
     (0x0, 0x1f),
     (0x7f, 0x9f),
@@ -42,7 +43,8 @@ pub fn is_seen(c: char) -> bool {
     if number < 0x7f { number >= 0x20 } else { !UNSEEN.iter().any(|&(from, to)| (from..=to).contains(&number)) }
 }
 
-/// A name or a text of somebody else on one line of a terminal: what is not seen, or is not UTF-8, is escaped.
+/// Escapes a name or a text of unknown origin for one line of a terminal: invisible characters, and
+/// bytes that are not UTF-8.
 pub fn shown(bytes: impl AsRef<[u8]>) -> String {
     escaped(bytes.as_ref(), false)
 }
@@ -80,7 +82,8 @@ pub fn shell_word(word: impl AsRef<[u8]>) -> String {
     }
 }
 
-/// A JSON text, which stays the same to a program and is fit for a terminal: all that is not seen is within strings.
+/// Makes a JSON text fit for a terminal without changing its meaning to a program: all invisible
+/// characters are within strings.
 pub fn json(text: &str) -> String {
     let mut fit = String::with_capacity(text.len());
     for c in text.chars() {

@@ -1,9 +1,9 @@
-//! Handler tables: where each system call of a cage goes.
+//! Handler tables, which route the system calls of a cage.
 //!
-//! A table has one atomic word per number below [`DIRECT`], so that the path of a call is one
-//! load. Other numbers live in a map that is copied on write, and one default entry
-//! ([`NR_ANY`]) covers numbers that nothing nearer to the cage handles. A table remembers what the cage
-//! inherited, so that deregistering restores that and never more.
+//! A table has one atomic word per number below [`DIRECT`], so that the path of a call is one load.
+//! Other numbers live in a map that is copied on write, and one default entry ([`NR_ANY`]) covers
+//! numbers that nothing nearer to the cage handles. A table remembers what the cage inherited, so
+//! that deregistering restores that and never more.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,14 +13,15 @@ use crate::lock::Locked;
 use arc_swap::ArcSwap;
 use lind_abi::{CageId, NR_ANY, nr};
 
-/// Numbers below this have a word of their own: those of Linux and the interposition calls, one of which a grate makes for
-/// almost every call that it serves.
+/// Numbers below this have a word of their own: Linux's and the interposition calls, one of which a
+/// grate makes for almost every call that it serves.
 pub const DIRECT: usize = 1010;
 
 /// The largest entry index: the top bit of the packed half-word says `serialized`.
 pub const MAX_ENTRY: u32 = i32::MAX.unsigned_abs();
 
-/// In place of an entry for `spawn`: the number goes where the caller's own calls of it go, even if there is a default entry.
+/// An entry for `spawn` by which the number is routed as the caller's own calls of it, even if
+/// there is a default entry.
 pub const AS_BEFORE: u32 = u32::MAX;
 
 /// No cage has this id.
@@ -102,7 +103,8 @@ pub fn outside_default(number: u64) -> bool {
 /// All entries of a table as values.
 #[derive(Default, Debug)]
 struct Entries {
-    /// Those below [`DIRECT`]; None if all are the kernel's, as in the table of a cage without grates: it is copied for nothing.
+    /// The entries below [`DIRECT`]; None if all are the kernel's, as in the table of a cage
+    /// without grates, where a copy would be wasted.
     direct: Option<Box<[u64]>>,
     /// The entries of other numbers, as far as they have one.
     others: Arc<BTreeMap<u64, u64>>,
@@ -131,7 +133,8 @@ impl Default for HandlerTable {
 }
 
 impl HandlerTable {
-    /// A table whose cage can make these calls and no others: those fail with EIO, as calls of a grate that is gone do.
+    /// A table for a cage that can make only these calls: all others fail with EIO, as calls of a
+    /// grate that is gone do.
     pub fn only(allowed: &[u32]) -> HandlerTable {
         let nobody = Handler::Grate { cage: NOBODY, entry: 0, serialized: false }.pack();
         let word = |number| if allowed.contains(&number) { Handler::KERNEL } else { nobody };
@@ -146,7 +149,8 @@ impl HandlerTable {
         table
     }
 
-    /// From now on each call but these ends the cage: see [`Handler::FORBIDDEN`]. Those go where they went, and no writer changes that.
+    /// From now on every call except these ends the cage: see [`Handler::FORBIDDEN`]. The allowed
+    /// ones keep their routes, and no writer changes that.
     pub fn confine(&self, allowed: &[u32]) {
         let mut inherited = self.inherited.locked();
         let forbidden = Handler::Grate { cage: Handler::FORBIDDEN, entry: 0, serialized: false }.pack();

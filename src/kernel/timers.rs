@@ -1,8 +1,8 @@
 //! The kernel's alarm clock: a thread that sends the signals of timers when they are due.
 //!
-//! A timer belongs to a cage ([`crate::cage::timer`]); the clock knows it weakly, by the time at which it has to be looked at
-//! next, and never by more than one. The thread exists once there has been a timer. It serves all cages, so none may have much of it:
-//! [`Pace`].
+//! A timer belongs to a cage ([`crate::cage::timer`]); the clock holds it weakly, in at most one
+//! entry, by the time at which it has to be looked at next. The thread is started with the first
+//! timer. It serves all cages, so none may use much of it: [`Pace`].
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, Weak};
@@ -25,8 +25,8 @@ pub(crate) struct Timers {
 
 #[derive(Default)]
 struct State {
-    /// By time of the monotonic clock; the address of the timer keeps entries of the same time apart. An entry keeps the address from being
-    /// used again.
+    /// By time of the monotonic clock; the address of the timer distinguishes entries of the same
+    /// time. An entry keeps the address from being used again.
     due: BTreeMap<(Nanos, usize), Weak<Timer>>,
     running: bool,
 }
@@ -116,10 +116,11 @@ fn serve(kernel: &Weak<Kernel>) {
     }
 }
 
-/// How much of the clock's thread a cage has had. A look takes some microseconds, and more with many threads; each is reckoned as
-/// about ten times that, and a cage that is further ahead than [`Pace::AHEAD`] has its looks put off. So it gets a tenth of the thread or so at
-/// most, however many timers it has and however short they are; what they miss are overruns. Looks of all cages are put off to the same
-/// times, since to sleep and wake for each would take longer than it does.
+/// A cage's share of the clock's thread. A look takes some microseconds, and more with many
+/// threads; each costs about ten times that, and a cage that is further ahead than [`Pace::AHEAD`]
+/// has its looks put off. So it gets about a tenth of the thread at most, however many timers it
+/// has and however short they are; missed ones are overruns. Looks of all cages are put off to the
+/// same times, since to sleep and wake for each would take longer than the looks.
 #[derive(Default)]
 pub(crate) struct Pace {
     /// The time up to which the cage has used its part.
@@ -142,7 +143,8 @@ impl Pace {
     /// them.
     const FORGIVEN: Nanos = 100_000_000;
 
-    /// Reckons a look at `now`. None if it may be made; else the time at which it may, for which it is reckoned then.
+    /// Charges a look at `now`. None if it may be made; else the time at which it may be made,
+    /// already charged.
     pub fn ask(&self, now: Nanos, threads: usize, asks: bool) -> Option<Nanos> {
         let threads = Nanos::try_from(threads).unwrap_or(Nanos::MAX >> 32);
         let cost = Pace::LOOK + threads * (Pace::THREAD + if asks { Pace::ASKED } else { 0 });

@@ -1,7 +1,7 @@
-//! Opening for writing: not what a cage runs.
+//! Opening for writing, which fails for a file that a cage executes.
 //!
-//! Whether a file is run is only known when it is open. So the host opens it as it is, and empties it (O_TRUNC) when that has been
-//! looked at.
+//! Whether a file is being executed is only known when it is open. So the host opens it without
+//! O_TRUNC, and empties it after that check.
 
 use std::os::fd::OwnedFd;
 

@@ -148,7 +148,7 @@ impl Notice {
         Ok(())
     }
 
-    /// Somebody has found that the file, a socket or a terminal, cannot be written now, or is not connected yet.
+    /// Notes that the file, a socket or a terminal, cannot be written now, or is not connected yet.
     fn is_full(&self, file: &FileRef) -> Result<()> {
         let state = self.state();
         match &state.watch {
@@ -313,8 +313,8 @@ pub(crate) fn tells(file: &FileRef) -> Result<bool> {
     Shape::of(file).map(|shape| shape.is_some())
 }
 
-/// To be called where the host has said EAGAIN to a write, or EINPROGRESS to a connect: with O_ASYNC, somebody wants to hear when that
-/// changes.
+/// Called when the host has returned EAGAIN to a write, or EINPROGRESS to a connect: with O_ASYNC,
+/// the owner gets a signal when that changes.
 #[cold]
 pub(crate) fn found_full(notices: &AsyncIo, table: &FdTable, number: i32) {
     if notices.is_used()

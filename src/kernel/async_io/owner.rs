@@ -109,7 +109,8 @@ impl Letter {
         }
         let (wanted, by) = &self.signal;
         let sent = *wanted != 0 && {
-            // The file may be another's as well, who is not to choose for its owner what that must not be sent.
+            // The file may be shared with another cage, which must not choose a signal
+            // for an owner that it may not signal.
             if !by.as_ref().is_some_and(|right| right.reaches(kernel, cage)) {
                 return;
             }

@@ -86,7 +86,7 @@ impl AsyncIo {
         self.used.load(Ordering::Relaxed)
     }
 
-    /// Has a file's instance waited for, until that is closed. Returns the number by which it is looked at.
+    /// Watches a file's instance until it is closed. Returns the number by which it is looked at.
     ///
     /// # Errors
     /// EMFILE, ENOMEM; EAGAIN without a thread for it.

@@ -55,7 +55,8 @@ pub struct Found<'k> {
 pub enum From<'k> {
     /// A path in the root.
     Root,
-    /// The root, by a name that was looked for: it may be no grate, for who wrote it there is not known.
+    /// The root, by a name that was searched for. It may not be a grate, because any program may
+    /// have put it there.
     Search,
     /// The command line.
     Line(&'k Installed),
@@ -72,8 +73,8 @@ pub fn boot(kernel: &Arc<Kernel>, start_in: Directory, program: Program) -> std:
 }
 
 /// Builds the first cage from a loaded program.
-// Not inlined: its frame has several pages, which loading would have below its own, and each page of stack more costs a start one more
-// page fault.
+// Not inlined: its frame has several pages, and loading would lie on top of them; each further page
+// of stack costs a start one more page fault.
 #[inline(never)]
 fn begin(
     kernel: &Arc<Kernel>,
@@ -135,12 +136,14 @@ fn begin(
     Ok(cage)
 }
 
-/// Starts a program, its file if its name is that of an open one, in a child of `parent`, which gets a copy of the parent's table and then `handlers` (number,
-/// entry), all of them functions of the parent or [`AS_BEFORE`]. `lender` is the calling host thread, if it may run the child.
+/// Starts a program in a child of `parent`; an open program is passed as a file. The child gets a
+/// copy of the parent's table and then `handlers` (number, entry), all of them functions of the
+/// parent or [`AS_BEFORE`]. `lender` is the calling host thread, if it may run the child.
 ///
 /// # Errors
-/// ENOEXEC if there are handlers and the parent exports no way to enter them, EPERM if it does not declare them or serves no more; what finding and loading say; EAGAIN
-/// at the limit of cages.
+/// ENOEXEC if there are handlers and the parent exports no way to enter them, EPERM if it does not
+/// declare them or no longer serves calls; the errors of finding and loading; EAGAIN at the limit
+/// of cages.
 pub fn spawn(
     kernel: &Arc<Kernel>,
     parent: &Arc<Cage>,
@@ -213,8 +216,9 @@ pub fn spawn(
     Ok(child.id)
 }
 
-/// Whether programs that a cage starts are found by name as on lind-boot's command line: those of the first cage's that
-/// handle calls are what that line consists of, down to the program that handles none.
+/// Whether programs that a cage starts are found by name as on lind-boot's command line. That line
+/// consists of the first cage and the grates after it, down to the first program that handles no
+/// calls.
 pub(crate) fn searches(kernel: &Kernel, cage: &Cage) -> bool {
     cage.launching.load(Ordering::Acquire) && kernel.engine().serves(cage)
 }
@@ -385,7 +389,8 @@ fn file_ids(kernel: &Kernel, file: BorrowedFd<'_>) -> FileIds {
 }
 
 impl Kernel {
-    /// A file is about to be run. The calling thread is the runner's afterwards: the host lets only a file's owner ask who writes to it.
+    /// Marks a file that is about to be executed. The calling thread has the runner's identity
+    /// afterwards: the host lets only a file's owner ask for its writers.
     ///
     /// # Errors
     /// ETXTBSY while somebody writes to it.
@@ -439,7 +444,8 @@ pub fn find_program<'k>(kernel: &'k Kernel, cwd: Dir<'_>, name: &CStr, search: b
     Err(failure)
 }
 
-/// `imfs_grate` for `imfs-grate` and the other way round; None for what does not end so, but for suffixes.
+/// `imfs_grate` for `imfs-grate` and the other way round; None for a name without such an end,
+/// suffixes aside.
 pub fn other_spelling(name: &[u8]) -> Option<Vec<u8>> {
     let base = name.iter().rposition(|byte| *byte == b'/').map_or(0, |at| at + 1);
     let stem = name[base..].iter().position(|byte| *byte == b'.').map_or(name.len(), |at| base + at);

@@ -122,7 +122,8 @@ impl Credentials {
         self.secure_bits & bit != 0
     }
 
-    /// Other user ids: capabilities go with root, as capabilities(7) says under "Effect of user ID changes".
+    /// Sets the user ids: capabilities follow root, as capabilities(7) says under "Effect of user
+    /// ID changes".
     pub fn change_users(&mut self, new: [u32; 3]) {
         let old = std::mem::replace(&mut self.uid, new);
         self.fsuid = new[EFFECTIVE];
@@ -230,8 +231,9 @@ pub(super) fn effective_word(credentials: &Credentials) -> u64 {
     u64::from(credentials.uid[EFFECTIVE]) | u64::from(credentials.gid[EFFECTIVE]) << 32
 }
 
-/// As whom the host sees what a cage does with files, for [`Cage::as_itself`]: [`Credentials::stamp`] in all bits but the lowest, which says
-/// whether access(2) asks for another.
+/// The identity that the host sees when a cage uses files, for [`Cage::as_itself`]:
+/// [`Credentials::stamp`] in all bits but the lowest, which says whether access(2) asks for
+/// another.
 pub(super) fn files_word(credentials: &Credentials) -> u64 {
     credentials.stamp << 1 | u64::from(credentials.asks_as_another())
 }
@@ -301,7 +303,8 @@ impl Cage {
         host::fs::access(file, c"", X_OK, EFFECTIVE_IDS | EMPTY_PATH)
     }
 
-    /// It runs a program whose file has these ids. They count where the runner can take them on, and for those who may gain rights.
+    /// Applies the ids of a program's file at its start. They count if the runner can take them on,
+    /// and only for cages that may gain rights.
     ///
     /// # Errors
     /// As `change_credentials`.
@@ -331,8 +334,8 @@ impl Cage {
         }
     }
 
-    /// For access(2): the calling host thread uses files with the real ids until the next call. False where the host's own access(2) knows
-    /// them.
+    /// For access(2): the calling host thread uses files with the real ids until the next call.
+    /// False where the host's own access(2) knows them.
     ///
     /// # Errors
     /// As `as_itself`.

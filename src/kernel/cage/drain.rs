@@ -18,7 +18,8 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// How often it is asked whether they have ended.
 const AGAIN: Duration = Duration::from_millis(2);
 
-/// The pipes among a command's standard output and error; none of any other cage's. To be asked before it closes them.
+/// The pipes among a command's standard output and error; empty for any other cage. Called before
+/// the cage closes them.
 pub(super) fn pipes(cage: &Cage) -> Vec<FileId> {
     if !cage.is_command {
         return Vec::new();

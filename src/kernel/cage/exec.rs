@@ -1,7 +1,8 @@
 //! execve(2), as far as the kernel goes.
 //!
-//! [`prepare_exec`] finds and loads the program while there is a caller to tell of failures. [`commit_exec`] is the point of no
-//! return: it runs when control is back at the thread's own call, and ends whatever belonged to the old program.
+//! [`prepare_exec`] finds and loads the program while failures can still be returned to the caller.
+//! [`commit_exec`] is the point of no return: it runs when control is back at the thread's own
+//! call, and ends whatever belonged to the old program.
 
 use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, OwnedFd};
@@ -34,7 +35,8 @@ pub struct Named<'a> {
     pub at: Where<'a>,
     /// The name by which it is known, also to the interpreter of a script.
     pub name: &'a CStr,
-    /// Whether that name leads nowhere any more when the program runs: it begins at a descriptor that execve(2) closes.
+    /// Whether the name cannot be resolved any more when the program runs: it begins at a
+    /// descriptor that execve(2) closes.
     pub leads_nowhere: bool,
 }
 
@@ -49,13 +51,15 @@ pub enum Where<'a> {
 /// A program's file, and the claim that nobody writes to it meanwhile.
 pub type Runnable<'k> = (Found<'k>, Text);
 
-/// Follows the name of an interpreter as the caller's paths are followed, and hands on where it leads.
+/// Follows the name of an interpreter as the caller's paths are followed, and passes the place on.
 pub type Reach<'a, 'k> = &'a dyn Fn(&CStr, &dyn Fn(Where<'_>) -> Result<Runnable<'k>>) -> Result<Runnable<'k>>;
 
-/// Finds the program of an execve(2) of `cage` and loads it. A script's interpreter is found in its first line.
+/// Finds the program of an execve(2) of `cage` and loads it. A script's interpreter is found in its
+/// first line.
 ///
 /// # Errors
-/// ENOENT, also for a script whose name leads nowhere; EACCES, ENOEXEC, ELOOP for interpreters of interpreters, and what finding and loading say.
+/// ENOENT, also for a script whose name leads nowhere; EACCES, ENOEXEC, ELOOP for interpreters of
+/// interpreters, and the errors of finding and loading.
 pub fn prepare_exec<'k>(
     kernel: &'k Kernel,
     cage: &Cage,
@@ -155,11 +159,12 @@ pub fn interpreter_of(file: &OwnedFd) -> Result<Option<(CString, Option<CString>
     Ok(Some((string(name)?, option)))
 }
 
-/// Makes the cage ready for the program that its thread was told to run: other threads end, memory, descriptors and
-/// signals are as execve(2) leaves them. Returns the thread that goes on, which has the cage's own number, and the program.
+/// Makes the cage ready for the program that its thread was told to run: other threads end, memory,
+/// descriptors and signals are as execve(2) leaves them. Returns the thread that goes on, which has
+/// the cage's own number, and the program.
 ///
 /// # Errors
-/// When the cage is to end instead: killed meanwhile, or without room for memory.
+/// The status with which the cage ends instead: killed meanwhile, or out of memory.
 pub fn commit_exec(kernel: &Arc<Kernel>, thread: &Arc<Thread>) -> core::result::Result<(Arc<Thread>, Start), Status> {
     let cage = &thread.cage;
     let killed = Status::signaled(9);
@@ -173,7 +178,8 @@ pub fn commit_exec(kernel: &Arc<Kernel>, thread: &Arc<Thread>) -> core::result::
     cage.delete_timers();
     cage.signals().reset_handlers();
     thread.forget_alt_stack();
-    // Checked when the program was found, so that it can only be that the host has changed its mind.
+    // This was checked when the program was found, so it fails only if the host's answer has
+    // changed.
     cage.executes(start.ids).map_err(|_| killed)?;
     let old = cage.settings().runs(start.path.clone(), start.text.take());
     // Now the old program's file may be written to.
@@ -189,8 +195,9 @@ pub fn commit_exec(kernel: &Arc<Kernel>, thread: &Arc<Thread>) -> core::result::
     Ok((thread, start))
 }
 
-/// Ends all threads but this one, and waits for that. Idle workers stay with their host threads, which find at the next call
-/// that they are to leave: handlers that point to this cage are dead from here on.
+/// Ends all threads but this one, and waits for that. Idle workers stay with their host threads,
+/// which find at the next call that they have to leave: handlers that point to this cage are dead
+/// from here on.
 fn end_others(kernel: &Kernel, thread: &Arc<Thread>) -> core::result::Result<(), Status> {
     let cage = &thread.cage;
     let others = {
@@ -233,7 +240,8 @@ fn end_others(kernel: &Kernel, thread: &Arc<Thread>) -> core::result::Result<(),
                 return Ok(());
             }
         }
-        // However the wait ends, the question is asked again. A worker that becomes idle tells nobody.
+        // The check is repeated however the wait ends. A worker that becomes idle sends no
+        // notification.
         let soon = if workers.is_empty() { None } else { in_a_moment() };
         let _ = cage.changed.wait(seen, soon.as_ref());
     }

@@ -22,7 +22,8 @@ use crate::terminal;
 pub enum Status {
     /// exit(2) with the low eight bits of its argument.
     Exited(u8),
-    /// By a signal. Core is never dumped, as on Linux with the limit that cages have (RLIMIT_CORE, 0).
+    /// By a signal. Core is never dumped, as on Linux with the limit that cages have (RLIMIT_CORE,
+    /// 0).
     Signaled {
         /// The signal.
         signal: u8,
@@ -115,7 +116,8 @@ impl Family {
     }
 }
 
-/// Begins the end of a cage: no new threads, handlers dead, all threads told. The first status stays.
+/// Begins the end of a cage: no new threads, handlers dead, all threads told. The first status
+/// stays.
 pub(crate) fn begin(kernel: &Kernel, cage: &Cage, status: Status) {
     let (threads, left) = {
         let mut family = cage.family();
@@ -158,8 +160,8 @@ pub(super) fn thread_ended(kernel: &Arc<Kernel>, thread: &Arc<Thread>, how: Next
     if let Some(birth) = thread.take_birth() {
         birth.abandon(kernel, hop);
     }
-    // Workers run on other cages' threads: they do not keep a cage alive, nor do they say how it ended when its own last
-    // thread is about to.
+    // Workers run on other cages' threads: they do not keep a cage alive, nor do they say how it
+    // ended when its own last thread is about to.
     let (last, left_with) = {
         let mut family = cage.family();
         family.thread_ends(thread);

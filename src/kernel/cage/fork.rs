@@ -1,8 +1,8 @@
-//! fork(2) and vfork(2), as far as the kernel goes: a cage that is its parent's likeness.
+//! fork(2) and vfork(2), as far as the kernel goes: a cage that is a copy of its parent.
 //!
-//! The child exists, with its descriptors and settings, when the call that makes it returns, so that a grate that forwards the
-//! call can note its number before it runs. It comes to life when control is back at the client's call: the engine takes
-//! the [`Birth`] and carries it out.
+//! The child exists, with its descriptors and settings, when the call that makes it returns, so
+//! that a grate that forwards the call can note its number before it runs. It comes to life when
+//! control is back at the client's call: the engine takes the [`Birth`] and carries it out.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -24,7 +24,7 @@ pub enum How {
     Fork,
     /// On its parent's memory, where its parent is: vfork(2). The parent waits.
     Borrow,
-    /// On its parent's memory, at the function that the boot block at this address names. The parent waits.
+    /// On its parent's memory, at the function in the boot block at this address. The parent waits.
     Vfork {
         /// The stack argument of clone(2).
         boot: u32,
@@ -122,8 +122,8 @@ pub(crate) fn make_child(kernel: &Arc<Kernel>, thread: &Thread, parent: &Arc<Cag
 }
 
 impl Cage {
-    /// Waits until a child that borrows this cage's memory has given it back, or this cage ends: false. For vfork(2), during
-    /// which nothing else is heard.
+    /// Waits until a child that borrows this cage's memory has given it back; false if this cage
+    /// ends first. During vfork(2) no signal is delivered.
     pub fn wait_for_memory(&self, child: &Cage) -> bool {
         let ends = |family: &Family| family.ended.is_some() || family.replacing;
         loop {
@@ -155,7 +155,8 @@ pub(super) fn return_memory(kernel: &Kernel, cage: &Cage) {
     }
 }
 
-/// Memory of its own for a cage that runs a program: new if it borrowed, else what it has, which the program's layout empties.
+/// Gives a cage that runs a program memory of its own: new if it had borrowed it, else the present
+/// one, which the program's layout empties.
 ///
 /// # Errors
 /// ENOMEM.

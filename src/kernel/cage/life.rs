@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicU8, Ordering};
 pub(super) enum Life {
     /// It runs, and handlers of its program answer calls.
     Alive,
-    /// Its functions were handlers until it ran another program: it is a grate no more, for good. Reached under [`Cage::family`](super::Cage).
+    /// Its functions were handlers until it ran another program: it can never be a grate again.
+    /// Reached under [`Cage::family`](super::Cage).
     Retired,
     /// It has ended, or is about to: no more of its threads begin.
     Dead,

@@ -20,7 +20,7 @@ pub struct Installed {
     pub path: CString,
     /// The file.
     pub file: OwnedFd,
-    /// The module it was compiled from: where compiled code may not be trusted that is run in its place.
+    /// The module it was compiled from, which runs instead where compiled code may not be trusted.
     pub source: Option<OwnedFd>,
 }
 
@@ -56,7 +56,8 @@ impl Line {
         self.runs.store(true, Ordering::SeqCst);
     }
 
-    /// Whether there is a program already, or has been: until then grates start one another, and compile.
+    /// Whether a program runs already, or has run: until then grates start one another, and
+    /// compile.
     pub(super) fn runs(&self) -> bool {
         self.runs.load(Ordering::SeqCst)
     }
@@ -85,13 +86,15 @@ impl Installed {
     }
 }
 
-/// Whether a name without a slash is one that grates have: it ends in `_grate` or `-grate`, but for a suffix. Such names are looked for among the
-/// grates of the line, and nowhere else.
+/// Whether a name without a slash has the form of a grate's: it ends in `_grate` or `-grate`,
+/// before any suffix. Such names are looked up among the grates of the line, and nowhere else.
 pub fn is_grate_name(name: &[u8]) -> bool {
     !name.contains(&b'/') && super::birth::other_spelling(name).is_some()
 }
 
-/// `NAME_grate` of `%NAME_grate`, which names a grate of the line and never a file, whatever a view of files shows: grates in front pass it on. As in `%}`.
+/// `NAME_grate` of `%NAME_grate`, which names a grate of the line and never a file, whatever files
+/// a grate shows: earlier grates pass it on. The
+/// mark is that of `%}`.
 pub(super) fn marked(name: &CStr) -> Option<&[u8]> {
     name.to_bytes().strip_prefix(b"%").filter(|name| is_grate_name(name))
 }

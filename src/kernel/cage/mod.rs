@@ -229,9 +229,11 @@ pub struct Cage {
     pub fds: FdTable,
     /// Its working directory.
     pub cwd: arc_swap::ArcSwap<Directory>,
-    /// Something that a thread of it may wait for has happened: to a child, to its signals, to itself.
+    /// Happens when a thread of it may have to look again: after news of a child, of its signals,
+    /// or of the cage.
     pub(crate) changed: crate::event::Event,
-    /// It has ended and all that follows from that is done. Apart from `changed`, which the ends of threads are also in.
+    /// Happens when the cage has ended and all consequences are done. It is apart from `changed`,
+    /// which also happens at the ends of threads.
     pub(crate) gone: crate::event::Event,
     /// The listeners for its signals, and for its end.
     pub(crate) listeners: signal::Listeners,
@@ -245,7 +247,8 @@ pub struct Cage {
     pub umask: AtomicU32,
     /// The stage of its life.
     life: life::Stage,
-    /// Whether what it starts is found by name as on lind-boot's command line: it is a grate of that line.
+    /// Whether programs that it starts are found by name as on lind-boot's command line: it is a
+    /// grate of that line.
     pub(crate) launching: AtomicBool,
     /// Whether it is what all grates of that line stand before.
     pub(crate) is_command: bool,
@@ -256,7 +259,8 @@ pub struct Cage {
     /// Exit notice entry plus one; 0 is none.
     pub(crate) exit_notice: AtomicU64,
 
-    /// Held while its children's news become known by wait4(2) and by SIGCHLD, so that who has heard of them by one finds the other.
+    /// Held while news of its children become known by wait4(2) and by SIGCHLD, so that a thread
+    /// that has seen one of them also finds the other.
     pub(super) news: Mutex<()>,
 
     /// Dispositions, what waits, and whether it is stopped; see `signal`.
@@ -319,11 +323,12 @@ impl Cage {
         !self.life.has_reached(Life::Retired)
     }
 
-    /// Notes that handlers point to functions of its program from now on. With `programs`, of the program it ran when it had
-    /// run that many.
+    /// Notes that functions of its program are handlers from now on. `programs`: the number of
+    /// programs it had run when it was asked for.
     ///
     /// # Errors
-    /// EPERM if it runs another program now, or had handlers in one that it ran before; ESRCH if it is ending.
+    /// EPERM if it runs another program now, or had handlers in one that it ran before; ESRCH if it
+    /// is ending.
     pub(crate) fn serve(&self, programs: Option<u32>) -> Result<()> {
         let mut family = self.family();
         if family.ended.is_some() {
@@ -344,8 +349,8 @@ impl Cage {
         self.settings.locked()
     }
 
-    /// Its process group. A copy, not a look through `settings`, whose lock would be held for the rest of the caller's
-    /// expression: long enough to lock it again.
+    /// Its process group. Returns a copy: a guard of `settings` would be held for the rest of the
+    /// caller's expression, which may lock it again.
     pub fn group(&self) -> u32 {
         self.settings().group
     }

@@ -1,7 +1,8 @@
-//! On which processors a thread may run: sched_setaffinity(2).
+//! The processors on which a thread may run: sched_setaffinity(2).
 //!
-//! The host does it, for the host thread. Those are used again for other guest threads, and begin with what the thread that
-//! made them has; so as soon as any guest thread has chosen, each says at its start what it is to have.
+//! The host applies it to the host thread. Host threads are used again for other guest threads, and
+//! begin with the set of the thread that made them; so as soon as any guest thread has chosen, each
+//! sets its own at its start.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -58,10 +59,11 @@ impl Thread {
         self.host.affinity.locked().unwrap_or(kernel.processors.all)
     }
 
-    /// Lets it run on those of `wanted` that there are.
+    /// Lets it run on those of `wanted` that exist.
     ///
     /// # Errors
-    /// EINVAL if there are none of them; EPERM for a grate's worker, which runs where its client does.
+    /// EINVAL if there are none of them; EPERM for a grate's worker, which runs where its client
+    /// does.
     pub(crate) fn set_processors(&self, kernel: &crate::Kernel, wanted: &CpuSet) -> Result<()> {
         let all = &kernel.processors.all;
         let mut set = CpuSet::new();

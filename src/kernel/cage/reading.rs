@@ -2,7 +2,8 @@
 
 use lind_abi::nr;
 
-/// The calls of a cage that can only read: it looks at files, computes, says what came of it, and ends.
+/// The calls of a cage that can only read: it looks at files, computes, reports the result, and
+/// ends.
 pub(super) const READING: &[u32] = &[
     nr::read,
     nr::pread64,

@@ -26,7 +26,8 @@ pub(super) struct Kin {
     takes_orphans: AtomicBool,
     /// The thread of its parent that has made it, or has got it.
     thread: AtomicU32,
-    /// Whether somebody outside waits for it besides: who started it in a session, and continues it there.
+    /// Whether a process outside also waits for it: the one that started it in a session, and
+    /// continues it there.
     outside: AtomicBool,
 }
 
@@ -68,7 +69,7 @@ impl Cage {
         kernel.cages.get(self.parent()?).filter(|parent| !parent.is_dead())
     }
 
-    /// The nearest of those it comes from that is alive: what a cage leaves to the kernel to keep is that one's.
+    /// Its nearest living ancestor, which gets what a cage leaves to the kernel to keep.
     pub(crate) fn living_ancestor(&self, kernel: &Kernel) -> Option<Arc<Cage>> {
         let alive = |id: &CageId| kernel.cages.get(*id).filter(|cage| !cage.is_dead());
         self.ancestors().iter().rev().find_map(alive)

@@ -19,8 +19,8 @@ const MOST: usize = 2048;
 const FUTEX_WAKE: u32 = 1;
 
 impl Thread {
-    /// Writes and wakes what others wait for. The last thread of a cage has nobody who waits for its end by
-    /// its word; its locks may lie in memory that other cages share.
+    /// Releases and wakes the words that others wait for. Nobody waits for the end of a cage's last
+    /// thread by its word; its locks may lie in memory that other cages share.
     pub(super) fn leave_words(&self, last: bool) {
         if self.worker {
             return;
@@ -35,7 +35,8 @@ impl Thread {
         }
     }
 
-    /// Gives up the locks of a program that another one replaces. The word of its end lies in memory that goes.
+    /// Gives up the locks of a program that is replaced by another. The word of its end lies in
+    /// memory that is about to be unmapped.
     pub(super) fn leave_locks_behind(&self) {
         if self.at_end.robust_list.load(Ordering::Acquire) != 0 {
             let _needed = self.cage.memory.give_back();

@@ -40,7 +40,8 @@ impl Attention {
     pub const INTERRUPTS: u32 = Attention::NEXT | Attention::ENDING | Attention::SIGNAL | Attention::LEAVE;
 }
 
-/// A guest thread. A worker of a grate is one too. Its fields are grouped by who writes them and what guards them.
+/// A guest thread. A worker of a grate is one too. Its fields are grouped by who writes them and
+/// what guards them.
 pub struct Thread {
     // Fixed at birth; what they lead to has locks of its own.
     /// Its id; the first thread's is its cage's.
@@ -69,7 +70,7 @@ pub struct Thread {
     /// Whether it is where a call of its may wait: written by those that act for it, too.
     pub(crate) waits: AtomicBool,
 
-    // Written by its own calls, and by those of grates that act for it; who sends signals reads them.
+    // Written by its own calls, and by those of grates that act for it; read by senders of signals.
     /// Blocked signals: bit n-1 is signal n.
     pub mask: AtomicU64,
     /// The rest of what it has to do with signals; its queue has a lock of its own.
@@ -98,11 +99,13 @@ struct Left {
 /// A thread on its host thread.
 #[derive(Default)]
 pub struct OnHost {
-    /// The host's thread id while it runs, 0 otherwise. Only its host thread writes it; while `affinity` is held it does not become 0.
+    /// The host's thread id while it runs, 0 otherwise. Only its host thread writes it; while
+    /// `affinity` is held it does not become 0.
     pub tid: AtomicU32,
     /// The processors it has chosen, if it has.
     pub(super) affinity: Mutex<Option<rustix::thread::CpuSet>>,
-    /// How it is scheduled, for those who ask: see `sys::process::sched`. A single word, changed at once.
+    /// Its scheduling policy, for programs that ask: see `sys::process::sched`. A single word,
+    /// changed at once.
     pub(crate) policy: AtomicU32,
     /// The usage of the host thread before this thread began.
     pub(super) before: Mutex<super::usage::Before>,
@@ -204,14 +207,16 @@ impl Thread {
         if leaving == 0 {
             return next;
         }
-        // The end of the cage comes before anything else; a program that another thread runs, before this thread's.
+        // The end of the cage takes precedence; a program that another thread runs, over this
+        // thread's.
         match self.cage.family().ended {
             Some(status) => next.filter(|next| matches!(next, Next::Exit(_))).or(Some(Next::Exit(status))),
             None => Some(Next::ExitThread(0)),
         }
     }
 
-    /// A worker begins to serve a call, unless it is to leave: then it must not enter guest code any more.
+    /// Begins to serve a call on a worker; false if it has to leave, and must not enter guest code
+    /// any more.
     #[inline]
     pub fn begin_serving(&self) -> bool {
         self.serving.store(true, Ordering::Relaxed);
@@ -229,7 +234,8 @@ impl Thread {
         !self.must_leave()
     }
 
-    /// Whether the thread is to leave guest code wherever it is: its cage ends, or runs another program.
+    /// Whether the thread is to leave guest code wherever it is: its cage ends, or runs another
+    /// program.
     #[inline]
     pub fn must_leave(&self) -> bool {
         self.attention() & (Attention::ENDING | Attention::LEAVE) != 0
@@ -291,13 +297,14 @@ impl Thread {
         super::signal::next_step(kernel, self)
     }
 
-    /// The same where no handler may run yet: those wait, and whether to leave is for the next step to say.
+    /// As `next_step`, but handlers may not run yet: they wait, and the next step decides whether
+    /// to leave.
     pub fn settle(&self, kernel: &crate::Kernel) {
         super::signal::settle(kernel, self);
     }
 
-    /// The engine's word that this thread has run its last guest code and ends with `code`, unless it is the last of its cage: what it
-    /// leaves in the cage's memory is there from now on.
+    /// Called by the engine when this thread has run its last guest code and ends with `code`:
+    /// unless it is the last of its cage, it releases its words in the cage's memory (`robust`).
     pub fn leaves(&self, code: i32) {
         let other = |t: Arc<Thread>| !t.worker && t.tid != self.tid;
         let last = {
@@ -310,8 +317,9 @@ impl Thread {
         }
     }
 
-    /// The engine's word that this thread runs no more guest code. The last thread, or `Next::Exit`, ends the cage:
-    /// descriptors close, the parent learns of it, grates get their notices (through `hop`).
+    /// Called by the engine when this thread runs no more guest code. The last thread, or
+    /// `Next::Exit`, ends the cage: descriptors close, the parent learns of it, grates get their
+    /// notices (through `hop`).
     pub fn ended(self: &Arc<Thread>, kernel: &Arc<crate::Kernel>, how: Next, hop: &dyn Hop) {
         super::exit::thread_ended(kernel, self, how, hop);
     }

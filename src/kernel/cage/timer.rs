@@ -88,7 +88,8 @@ impl Timer {
         Arc::new(Timer { cage, clock, entry, id, measure, notice, setting, overrun })
     }
 
-    /// Sets it to run out after `value`, or at that time if `absolute`; 0 stops it. Returns how it was set.
+    /// Sets it to run out after `value`, or at that time if `absolute`; 0 stops it. Returns the
+    /// previous setting.
     pub fn set(self: &Arc<Timer>, kernel: &Arc<Kernel>, value: Nanos, interval: Nanos, absolute: bool) -> Result<Left> {
         let cage = self.cage.upgrade().ok_or(Errno::EINVAL)?;
         let now = self.measure.now(&cage)?;
@@ -134,7 +135,8 @@ impl Timer {
         if let Some(end) = setting.end {
             self.look_again(kernel, &cage, end - now);
         }
-        // With the setting locked: once somebody has stopped the timer no signal of it is sent any more.
+        // With the setting locked: after the timer has been stopped no signal of it is sent any
+        // more.
         if times > 0 {
             self.notify(kernel, &cage, i32::try_from(times).unwrap_or(i32::MAX));
         }
@@ -242,8 +244,9 @@ pub(crate) struct Owned {
 }
 
 impl Cage {
-    /// How many have to be looked at when a signal comes: threads, and descriptors of signalfd(2). Each of those sets a timer of the host that
-    /// runs out at once, some microseconds, which is reckoned as tenfold like all else.
+    /// The number of things to look at when a signal comes: threads, and descriptors of
+    /// signalfd(2). Each of those sets a timer of the host that runs out at once, which takes some
+    /// microseconds, and costs ten times that like all else.
     fn told_of_signals(&self) -> usize {
         let threads = self.family().threads.len();
         // Not in one expression, which would hold both locks.
@@ -274,8 +277,8 @@ impl Cage {
         self.settings().limits.of(Resource(Resource::RLIMIT_CPU)).map_or((u64::MAX, u64::MAX), |limit| *limit)
     }
 
-    /// RLIMIT_CPU has been set or inherited: the cage is told when so many seconds are used, and each second from then on. As on Linux none means
-    /// one.
+    /// Watches a new or inherited RLIMIT_CPU: the cage gets a signal when so many seconds are used,
+    /// and each second from then on. As on Linux a limit of 0 means 1.
     pub(crate) fn watch_cpu(self: &Arc<Cage>, kernel: &Arc<Kernel>) {
         const SECOND: Nanos = 1_000_000_000;
         let (soft, hard) = self.cpu_limit();

@@ -18,7 +18,8 @@ const NANOS: i64 = 1_000_000_000;
 const MAXRSS: usize = 0;
 
 impl Cage {
-    /// getrusage(RUSAGE_SELF). ru_maxrss is what counts against RLIMIT_AS: what is mapped, and what the kernel keeps for the cage.
+    /// getrusage(RUSAGE_SELF). ru_maxrss is the memory that counts against RLIMIT_AS: mapped
+    /// memory, and memory that the kernel keeps for the cage.
     pub(crate) fn usage(&self) -> Rusage {
         let mapped = {
             let map = self.memory.map();
@@ -63,8 +64,9 @@ impl Thread {
         *self.before() = Before::default();
     }
 
-    /// The engine's word, from the host thread itself, that the thread does not run there until it says [`Thread::begins_here`] again: what it
-    /// has used is its cage's. To be followed by [`Thread::leaves_host`].
+    /// Called by the engine, on the host thread, when the thread will not run there until
+    /// [`Thread::begins_here`] is called again: its usage so far is added to its cage's.
+    /// [`Thread::leaves_host`] has to follow.
     pub fn pauses_here(&self) {
         self.cage.family().thread_ends(self);
     }
@@ -84,7 +86,8 @@ impl Thread {
 }
 
 impl Family {
-    /// Notes what the thread that runs this code has used, which is `thread` and ends. May be called again for what it uses after that.
+    /// Adds the usage of `thread`, which runs this code and ends. May be called again for usage
+    /// after that.
     pub(super) fn thread_ends(&mut self, thread: &Thread) {
         if !thread.worker && thread.before().began {
             add(&mut self.spent, &thread.usage_here());
@@ -118,8 +121,9 @@ fn nanos_here() -> i64 {
     nanos(clock::gettime(libc::CLOCK_THREAD_CPUTIME_ID).unwrap_or_default())
 }
 
-/// Makes user and system time together what the clock says. The host adds to what getrusage(2) tells of a thread at its ticks and when it
-/// changes threads; a child that lives from one tick to the next would have used nothing.
+/// Makes the sum of user and system time equal to the clock's. The host updates a thread's
+/// getrusage(2) at its ticks and when it switches threads; a child that lives from one tick to the
+/// next would have used nothing.
 fn settle(used: &mut Rusage, nanos: i64) {
     let all = nanos.max(0) / 1000;
     let system = (used.stime.sec * 1_000_000 + used.stime.usec).min(all);

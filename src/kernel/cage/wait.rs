@@ -57,7 +57,8 @@ pub(crate) struct Wait {
     pub no_hang: bool,
     /// __WNOTHREAD: only children of the calling thread.
     pub own: bool,
-    /// __WCLONE: only children whose end is told by another signal than SIGCHLD, of which there are none.
+    /// __WCLONE: only children whose end is reported by another signal than SIGCHLD, of which there
+    /// are none.
     pub clones: bool,
     /// WNOWAIT: what is found can be waited for again.
     pub keep: bool,

@@ -21,8 +21,9 @@ fn wire<T: RetType>(result: Result<T>) -> i64 {
     }
 }
 
-/// Whether the host asks as whom such a call is made: those that find files by name or change them. All of an area, so that none is forgotten, but
-/// for those that grates make often: of these dup(2) asks nobody, and fcntl(2) takes the identity on itself where its command needs it.
+/// Whether a call needs the cage's identity at the host: calls that find files by name or change
+/// them. Whole areas are listed, so that no call is forgotten, except for calls that grates make
+/// often: dup(2) needs no identity, and fcntl(2) takes it on itself where its command needs it.
 const fn asks_who(area: &str, name: &str) -> bool {
     if same(area, "fs") && (same(name, "dup") || same(name, "fcntl")) {
         return false;
@@ -73,7 +74,8 @@ macro_rules! dispatch {
         implemented { $($(#[doc = $note:literal])* $nr:literal $area:ident $name:ident($($arg:ident: $ty:ty),*) -> $ret:ty;)* }
         missing { $($missing:tt)* }
     ) => {
-        /// Carries out a call in the kernel. Each row of the table is one arm, and the path is the name.
+        /// Carries out a call in the kernel. Each row of the table is one arm, and the path is the
+        /// name.
         #[inline(always)]
         pub(super) fn dispatch(cx: &Ctx<'_>, call: &Call<'_>) -> i64 {
             let (context, arg_at) = (|| *cx, |at| call.arg(at));
@@ -83,8 +85,9 @@ macro_rules! dispatch {
             }
         }
 
-        /// Carries out a call that is short; `others` answers all others. The context is made in each arm: most of it is never
-        /// written down where a call is so short that it becomes part of its arm.
+        /// Carries out a call that is short; `others` answers all others. The context is made in
+        /// each arm: if the call is short enough to become part of its arm, most of the context is
+        /// never stored.
         #[inline(always)]
         pub(super) fn dispatch_short<'a>(
             context: impl Fn() -> Ctx<'a>,

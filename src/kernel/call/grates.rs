@@ -1,4 +1,5 @@
-//! The way of a call through the grates that its table names: filters where there are some, handlers, and where those let it go on.
+//! Routes a call through the grates that its table names: through filters, handlers, and further
+//! grates if a handler lets the call go on.
 
 use lind_abi::flags::Signals;
 use lind_abi::{CageId, Call, Errno};
@@ -8,10 +9,11 @@ use crate::cage::{Thread, signal};
 use crate::runtime::{Entered, Hop, Served};
 use crate::threei::{Handler, Packed};
 
-/// Has a call served by the grate that `to` names, and by those after it as long as they let it go on. None if it is the kernel's then:
-/// a call that was let go on is made by who made it before, with no more and no less than that one's authority. `own`: it is one of
-/// the client's on itself and on nothing else, which its number and its values say all about, so that filters can decide, and which
-/// descriptors that a grate has given out lead by another way (`follow`).
+/// Has a call served by the grate that `to` names, and by later ones as long as they let it go on.
+/// None if the kernel has to make it: a call that was let go on is made by its original caller,
+/// with exactly that cage's authority. `own`: the call acts on the client and nothing else, and its
+/// number and values describe it completely. Then filters can decide, and routes by descriptor
+/// (`follow`) apply.
 #[inline(always)]
 pub(super) fn by_grates<H: Hop + ?Sized>(
     kernel: &Kernel,
@@ -48,7 +50,8 @@ pub(super) fn by_grates<H: Hop + ?Sized>(
     }
 }
 
-/// Whether the grate did not answer a call that must not fail: a dead grate must not keep its clients from ending.
+/// Whether a call that must not fail was not answered by the grate: a dead grate must not keep its
+/// clients from ending.
 #[inline]
 fn answered_by_nobody(kernel: &Kernel, number: u32, grate: CageId, result: i64) -> bool {
     result == Errno::EIO.to_wire() && ends_thread(number) && kernel.cages.get(grate).is_none_or(|g| !g.answers())

@@ -71,7 +71,8 @@ impl Ctx<'_> {
         Ok(words)
     }
 
-    /// As `load_timespec`, for calls whose times may hold other values: utimensat(2) has two special ones.
+    /// As `load_timespec`, for calls whose times may hold other values: utimensat(2) has two
+    /// special ones.
     ///
     /// # Errors
     /// EFAULT.
@@ -111,7 +112,8 @@ impl Ctx<'_> {
     /// A range the host kernel will write into.
     ///
     /// # Errors
-    /// EFAULT when it does not lie in the guest's address space. Unmapped pages show when the host writes.
+    /// EFAULT when it does not lie in the guest's address space. Unmapped pages show when the host
+    /// writes.
     #[inline(always)]
     pub fn output(&self, to: Out<u8>, len: Len) -> Result<HostRange<'_>> {
         self.memory(to.cage)?.range(to.addr, len.0)

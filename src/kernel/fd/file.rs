@@ -1,7 +1,7 @@
-//! An open file: a host descriptor and what the kernel has to know besides.
+//! An open file: a host descriptor and further state of the kernel's.
 //!
-//! It is an open file description in Linux's sense: shared by every descriptor that dup, spawn or a control message
-//! made of it, in however many cages, and closed with the last of them.
+//! It is an open file description in Linux's sense: shared by every descriptor that dup, spawn or a
+//! control message made of it, in however many cages, and closed with the last of them.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -29,7 +29,8 @@ pub enum Kind {
     Numbered,
     /// A pipe.
     Pipe,
-    /// Opened by its name inside the root, in this mount. If it is a directory, which the host knows, paths may start here.
+    /// Opened by its name inside the root, in this mount. If it is a directory, which the host
+    /// knows, paths may start here.
     Named(MountId),
     /// A place in /proc or /dev that the kernel serves itself.
     Pseudo(Place),

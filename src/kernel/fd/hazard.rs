@@ -1,15 +1,16 @@
-//! Host descriptors that a thread is using, so that nobody closes one under it.
+//! Host descriptors in use: keeps a descriptor open while a thread uses it.
 //!
-//! read(2) and its kind must find the host descriptor behind a guest's number, and keep it open until the host call is
-//! done, even when another thread closes the number meanwhile. Counting references costs two atomic read-modify-writes
-//! a call (in a profile of a loaded machine, about an eighth of a pread's time). Instead each thread announces the descriptor it uses in a word of its
-//! own, and whoever takes a file out of a table looks at all these words before the file may close: hazard
-//! pointers, with descriptors for pointers.
+//! read(2) and its kind must find the host descriptor behind a guest's number, and keep it open
+//! until the host call is done, even when another thread closes the number meanwhile. Counting
+//! references costs two atomic read-modify-writes a call (in a profile of a loaded machine, about
+//! an eighth of a pread's time). Instead each thread announces the descriptor it uses in a word of
+//! its own, and a thread that takes a file out of a table looks at all these words before the file
+//! may close: hazard pointers, with descriptors for pointers.
 //!
-//! The announcement must be visible before the reader looks at the slot again. The first thread to use a table owns it
-//! and announces by a plain store; every other thread by an exchange, having marked the table as shared. A remover that
-//! owns the table needs no barrier (it sees all exchanges); one that does not makes the owner's processor catch up
-//! with membarrier(2).
+//! The announcement must be visible before the reader looks at the slot again. The first thread to
+//! use a table owns it and announces by a plain store; every other thread by an exchange, having
+//! marked the table as shared. A remover that owns the table needs no barrier (it sees all
+//! exchanges); one that does not makes the owner's processor catch up with membarrier(2).
 
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering, compiler_fence};
 use std::sync::{Arc, Mutex, Weak};
@@ -101,8 +102,9 @@ impl Readers {
         reader
     }
 
-    /// To be called with files that were just taken out of slots, before the caller's shares of them go: keeps each open while a thread uses it.
-    /// `closer` is the calling thread, None if unknown.
+    /// Called with files that were just taken out of slots, before the caller drops its shares of
+    /// them: keeps each open while a thread uses it. `closer` is the calling thread, or None if
+    /// unknown.
     pub(super) fn release(&self, users: &Users, closer: Option<&Reader>, files: &[Arc<File>]) {
         let owner = users.owner.load(Ordering::SeqCst);
         let owns = closer.is_some_and(|reader| reader.id == owner);
@@ -116,7 +118,8 @@ impl Readers {
         if !used.is_empty() {
             self.retired.locked().extend(used);
             self.waiting.store(true, Ordering::SeqCst);
-            // A reader that cleared its word before it could see the flag is seen to have cleared it after this.
+            // After this, a reader that cleared its word before it could see the flag is seen to
+            // have cleared it.
             host::barrier();
             self.close_retired();
         }

@@ -1,12 +1,15 @@
-//! Descriptors in messages of unix sockets that nobody has received yet.
+//! Descriptors in flight: sent in messages of unix sockets, and not received yet.
 //!
-//! The host counts them for its user, of whom all cages and other runners are, and beyond a limit none of those may send any. So each
-//! cage has a limit of its own, as Linux has it for users: RLIMIT_NOFILE. When messages are received or lost is the host's business; it says how
-//! much memory the messages that a socket has sent still take, and each takes no less than an empty one: so no more than the last so many are there.
+//! The host counts them for its user, to whom all cages and other runners belong, and beyond a
+//! limit none of those may send any. So each cage has a limit of its own, like users on Linux:
+//! RLIMIT_NOFILE. The kernel does not see when messages are received or lost. But the host reports
+//! how much memory the unreceived messages of a socket take, and each takes at least as much as an
+//! empty one, so it bounds how many of the latest messages are left.
 //!
-//! A socket that is closed meanwhile could not be asked any more. It is kept, shut down for its peer, until its messages are gone. That cannot be
-//! done to one that others may have too, since it came or went in a message itself: what it has sent then counts until its cage ends, and as
-//! another's after that.
+//! A socket that is closed meanwhile could not be asked any more, so it is kept, shut down for its
+//! peer, until its messages are gone. This is not possible for a socket that came or went in a
+//! message itself, since others may have it too: its messages then count until its cage ends, and
+//! for another cage after that.
 
 use std::collections::{HashMap, VecDeque};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -85,7 +88,8 @@ impl Default for InFlight {
 }
 
 impl InFlight {
-    /// Counts descriptors that `cage` is about to send by `file`, of which it may have `limit`. [`InFlight::sent`] is to follow.
+    /// Counts descriptors that `cage` is about to send by `file`, if it is within `limit`.
+    /// [`InFlight::sent`] has to follow.
     ///
     /// # Errors
     /// ETOOMANYREFS.
@@ -193,7 +197,8 @@ impl State {
         }
     }
 
-    /// Asks the host what is still there. The files are in `held` until nobody holds the lock: the last to have one closes it.
+    /// Asks the host which messages are still there. The files are kept in `held` until the lock is
+    /// released: dropping the last reference closes a file.
     fn look(&mut self, held: &mut Vec<Arc<File>>) {
         let mut gone = Vec::new();
         let kept = &mut self.kept;

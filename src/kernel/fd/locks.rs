@@ -156,11 +156,12 @@ impl Locks {
         Ok(())
     }
 
-    /// Takes a lock, sleeping in `sleep` while another owner's is in the way. `sleep` gets a word and a value, and returns
-    /// when the word has another one, at the latest after the time it gets.
+    /// Takes a lock, sleeping in `sleep` while another owner's is in the way. `sleep` gets a word
+    /// and a value, and returns when the word has another one, at the latest after the time it
+    /// gets.
     ///
     /// # Errors
-    /// EDEADLK when that owner waits for this one, ENOLCK, and what `sleep` says.
+    /// EDEADLK when that owner waits for this one, ENOLCK, and the errors of `sleep`.
     pub fn take_patiently(
         &self,
         file: FileId,
@@ -267,7 +268,8 @@ impl Held {
         let Some(host) = &self.host else { return Ok(()) };
         for (part, mode) in self.strongest(range) {
             let told = host::fs::record_lock(host.as_fd(), libc::F_OFD_SETLK, &mut flock(mode, &part));
-            // Other errors: a file that other processes cannot lock either, or that only we may write.
+            // With other errors, other processes cannot lock the file either, or only we may write
+            // it.
             if let Err(Errno::EAGAIN | Errno::EACCES) = told {
                 return Err(Errno::EAGAIN);
             }
@@ -275,7 +277,8 @@ impl Held {
         Ok(())
     }
 
-    /// Lets another open file hold at the host what one does that is open for reading only: shared locks, which can be held twice meanwhile.
+    /// Moves the host's locks to another open file, if the present one is open only for reading:
+    /// shared locks, which both can hold meanwhile.
     fn move_to(&mut self, other: Option<OwnedFd>) {
         let Some(other) = other.filter(|other| may_write(other.as_fd())) else { return };
         let old = self.host.replace(other);
@@ -357,7 +360,8 @@ fn cut(locks: &mut Vec<Lock>, owner: Owner, range: &Range<u64>) {
     }
 }
 
-/// Adds a lock where its owner has none, and joins it with the owner's locks beside it that are alike.
+/// Adds a lock where its owner has none, and joins it with the owner's locks beside it that are
+/// alike.
 fn insert(locks: &mut Vec<Lock>, mut lock: Lock) {
     locks.retain(|other| {
         let joins = other.owner == lock.owner

@@ -1,11 +1,13 @@
-//! A loopback of the runner's own: TCP and UDP between its cages, and nobody else's.
+//! A loopback network of the runner's own: TCP and UDP between its cages only.
 //!
-//! Such a socket is a unix socket of the host whose abstract name says what the guest is to see: protocol, family, and the addresses of both ends.
-//! So a name is all that has to be known of the other end, also by a process that got the socket in a message. Which port is whose is in
-//! [`Loopback`]; the host only carries the bytes.
+//! Such a socket is a unix socket of the host whose abstract name contains what the guest sees:
+//! protocol, family, and the addresses of both ends. So the name alone describes the other end,
+//! also to a process that got the socket in a message. The owners of ports are in [`Loopback`]; the
+//! host only carries the bytes.
 //!
-//! An address that is meant here is marked ([`marked`]) on the way in, and on the way out where a grate asked. The mark is not a secret: a cage that
-//! spells it reaches what its own runner has, and nothing of the host's.
+//! An address for this loopback is marked ([`marked`]) on the way in, and on the way out if a grate
+//! has asked for it. The mark is not a secret: a cage that writes it reaches sockets of its own
+//! runner, and nothing of the host's.
 
 mod seen;
 
@@ -80,7 +82,8 @@ pub struct Private {
     pub family: Family,
     /// TCP or UDP.
     pub protocol: Protocol,
-    /// A socket of that family that keeps the options which unix sockets do not have, made when first asked for.
+    /// A socket of that family that keeps the options which unix sockets do not have; made on first
+    /// use.
     pub options: OnceLock<OwnedFd>,
     /// The port that it has.
     pub bound: Mutex<Option<Arc<Bound>>>,
@@ -306,7 +309,7 @@ fn unpacked(bytes: &[u8]) -> SocketAddr {
     SocketAddr::new(Ipv6Addr::from(ip).to_canonical(), port)
 }
 
-/// The family of a marked address and where it leads, IPv4 within IPv6 as IPv4. None for all others.
+/// The family of a marked address and its target, IPv4 within IPv6 as IPv4. None for all others.
 pub fn marked(address: &Address) -> Option<(Family, SocketAddr)> {
     let bytes = address.bytes();
     let family = u16::from_le_bytes(bytes.get(..2)?.try_into().ok()?);

@@ -11,8 +11,8 @@ use crate::Kernel;
 use crate::cage::Cage;
 use crate::host;
 
-/// To be called by the runner after the first cage was made and before it runs: gives up the descriptors 0 and 1 it was started
-/// with, so that they close when the cages close theirs.
+/// Called by the runner after the first cage was made and before it runs: closes the runner's
+/// descriptors 0 and 1, so that they are closed when the cages close theirs.
 pub fn leave_to_cages(kernel: &Kernel) {
     // The descriptors are replaced by one that can be neither read nor written.
     let nothing = kernel.root.directory();
@@ -20,7 +20,8 @@ pub fn leave_to_cages(kernel: &Kernel) {
     let _ = rustix::stdio::dup2_stdout(nothing.as_fd());
 }
 
-/// Gives a cage a file from outside, for what it starts. Returns its number; none for a directory, at which paths could begin.
+/// Gives a cage a file from outside, for the programs it starts. Returns its number; None for a
+/// directory, at which paths could begin.
 ///
 /// # Errors
 /// EMFILE when the cage has no more numbers.
@@ -29,11 +30,13 @@ pub fn hand_over(cage: &Cage, file: OwnedFd) -> Result<Option<i32>> {
     if directory { Ok(None) } else { cage.fds.add(File::handed_in(file), true).map(Some) }
 }
 
-/// To be called by a thread of the runner that runs no guest, before a guest runs: it takes a descriptor table of its own, with nothing in it
-/// but standard error. On the way there the host copies what is open, and a guest's close would not be the last.
+/// Called by a thread of the runner that runs no guest, before a guest runs: gives it a descriptor
+/// table of its own, with only standard error. In doing so the host copies all open descriptors,
+/// and a guest's close would not be the last.
 ///
-/// The host counts references to a file at each call of a process whose table several threads share. With a waiting
-/// thread out of it, a cage alone in its runner is spared that: 16 to 18 ns of a pread in alternating runs on a busy machine.
+/// The host counts references to a file at each call of a process whose table several threads
+/// share. If the waiting thread leaves the shared table, a cage alone in its runner is spared that:
+/// 16 to 18 ns of a pread in alternating runs on a busy machine.
 pub fn keep_none() {
     host::close_own_from(FIRST_TO_GO.load(Ordering::Relaxed));
 }

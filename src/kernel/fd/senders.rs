@@ -37,7 +37,7 @@ pub struct Ids {
 pub struct Who {
     /// See [`Ids`].
     pub ids: Ids,
-    /// Its supplementary groups; of many only the first [`Who::GROUPS`], where they are read from a name.
+    /// Its supplementary groups; if read from a name, only the first [`Who::GROUPS`].
     pub groups: Arc<[u32]>,
 }
 
@@ -72,7 +72,8 @@ impl Who {
 pub enum Token {
     /// This one sent it.
     Sender(Ids),
-    /// The cage with this number sent it, with a user and group that it chose and the host wrote down.
+    /// The cage with this number sent it, with a user and group that it chose and the host
+    /// recorded.
     Claimed(u32),
 }
 
@@ -93,7 +94,8 @@ pub struct Senders {
 struct Tokens {
     by_file: HashMap<FileId, Token>,
     by_cage: HashMap<u32, OfCage>,
-    /// When there are so many, those of cages that are gone go: the files, so that what they have sent is known for long, later.
+    /// The number of cages at which tokens of ended ones are dropped; their files go first, so that
+    /// the senders of earlier messages stay known for longer.
     cages_full: usize,
     files_full: usize,
 }
@@ -172,7 +174,8 @@ impl Senders {
         self.asked_anywhere.load(Ordering::SeqCst)
     }
 
-    /// A token for what `ids` sends; with `claims`, for what it sends with a user and group of its choice. `lives` says whether a cage is there.
+    /// A token for messages of `ids`; with `claims`, for messages with a user and group of its
+    /// choice. `lives` tells whether a cage exists.
     ///
     /// # Errors
     /// ENOBUFS if the cage has had too many; EMFILE, ENOMEM.

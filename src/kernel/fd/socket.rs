@@ -52,7 +52,8 @@ pub struct SocketNames {
     scope: [u8; 8],
     /// The prefix for names that would be too long behind `scope`. No guest can spell either.
     long_scope: [u8; 8],
-    /// Guests' names by the host's, where the two differ, as long as a socket has them. Abstract ones begin with a NUL, on both sides.
+    /// Guests' names by the host's, if the two differ, as long as a socket has them. Abstract ones
+    /// begin with a NUL, on both sides.
     paths: Mutex<HashMap<Vec<u8>, Weak<[u8]>>>,
 }
 
@@ -61,7 +62,8 @@ impl SocketNames {
     pub fn new() -> SocketNames {
         let mut scope = [0; 8];
         if rustix::rand::getrandom(&mut scope, rustix::rand::GetRandomFlags::empty()) != Ok(scope.len()) {
-            // Too early in the host's life for random numbers: the process id is different, at least.
+            // It is too early in the host's life for random numbers; the process id is different,
+            // at least.
             scope = (u64::from(std::process::id()) << 32 | 0x6c69_6e64).to_le_bytes();
         }
         let mut long_scope = scope;
@@ -69,8 +71,8 @@ impl SocketNames {
         SocketNames { scope, long_scope, paths: Mutex::new(HashMap::new()) }
     }
 
-    /// Makes `name` in some directory, which a guest spells `guest`, into a host path that means the same there and that no
-    /// other guest path has, if `longest` bytes are enough.
+    /// Makes a host path for `name` in some directory, which a guest spells `guest`: it means the
+    /// same there, and no other guest path has it, if `longest` bytes are enough.
     pub fn add(&self, name: &[u8], guest: &[u8], longest: usize) -> (Vec<u8>, Arc<[u8]>) {
         let mut paths = self.paths.locked();
         paths.retain(|_, path| path.strong_count() > 0);
@@ -92,7 +94,8 @@ impl SocketNames {
         if name.len() <= longest { name } else { [&self.long_scope[..], blake3::hash(guest).as_bytes()].concat() }
     }
 
-    /// Keeps the guest's spelling of an abstract name as long as a socket has it, if the host's does not tell.
+    /// Keeps the guest's spelling of an abstract name as long as a socket has it, if it cannot be
+    /// read from the host's.
     pub fn keep(&self, host: &[u8], guest: &[u8]) -> Option<Arc<[u8]>> {
         host.strip_prefix(&self.long_scope)?;
         let mut paths = self.paths.locked();

@@ -69,8 +69,8 @@ pub struct FdTable {
     writer: Mutex<Writer>,
     users: Users,
     readers: Arc<Readers>,
-    /// Whether it has ever had a file whose reading and writing is more than the host's business, or its cage a limit on
-    /// the size of files.
+    /// Whether it has ever had a file whose reads and writes the kernel has to look at, or its cage
+    /// a limit on the size of files.
     watched: AtomicBool,
     /// Set by the cage's first record lock: closing then gives locks up.
     locks: OnceLock<(Arc<Locks>, Owner)>,
@@ -147,7 +147,7 @@ impl FdTable {
         &self.readers
     }
 
-    /// The host descriptor behind a descriptor, kept open while `reader`'s thread uses it. One at a time for each thread.
+    /// The host descriptor behind a descriptor, kept open while `reader`'s thread uses it; one at a time for each thread.
     ///
     /// # Errors
     /// EBADF.
@@ -210,7 +210,8 @@ impl FdTable {
         if free == count { Ok(()) } else { Err(Errno::EMFILE) }
     }
 
-    /// Gives a file this very number; what was there is closed. `closer` is the thread that does, if it is known.
+    /// Gives a file this very number; a file that was there is closed. `closer` is the calling
+    /// thread, if known.
     ///
     /// # Errors
     /// EBADF when the number is beyond the limit.
@@ -288,7 +289,8 @@ impl FdTable {
         self.watched.load(Ordering::Relaxed)
     }
 
-    /// Whether reading from a number may wait for others. Says so in time or a little late, for those that look first.
+    /// Whether reading from a number may block. The answer may be a little out of date, which
+    /// suffices for spinning.
     #[inline(always)]
     pub fn makes_wait(&self, number: i32) -> bool {
         usize::try_from(number)
@@ -305,7 +307,8 @@ impl FdTable {
         self.writer().limit = usize::try_from(limit).unwrap_or(MAX_FILES).min(MAX_FILES);
     }
 
-    /// A table for a new cage that runs a new program: what is not close-on-exec, under the same numbers.
+    /// A table for a new cage that runs a new program: all files that are not close-on-exec, under
+    /// the same numbers.
     pub fn inherit(&self) -> FdTable {
         self.copy(|cloexec| !cloexec)
     }

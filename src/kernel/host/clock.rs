@@ -13,9 +13,9 @@ pub fn gettime(clock: i32) -> Result<Timespec> {
     if unsafe { libc::clock_gettime(clock, &raw mut time) } != 0 {
         return Err(last_errno());
     }
-    // Word by word, as it was written: one load of both would wait until both stores have left the processor's queue, which was
-    // most of the time that this took.
-    // SAFETY: both are fields of a variable.
+    // Loaded word by word, as it was written: one load of both would wait until both stores have
+    // left the processor's queue, which was most of the time that this took. SAFETY: both are
+    // fields of a variable.
     let (sec, nsec) = unsafe { ((&raw const time.tv_sec).read_volatile(), (&raw const time.tv_nsec).read_volatile()) };
     Ok(Timespec { sec, nsec })
 }
@@ -36,8 +36,8 @@ pub fn sleep_until(clock: ClockId, deadline: &Timespec) -> Result<()> {
     clock_nanosleep_absolute(clock, &request).map_err(super::errno)
 }
 
-/// The clock of the processor time of a host thread of this process: CPUCLOCK_SCHED with the per-thread bit, as
-/// pthread_getcpuclockid(3) makes it.
+/// The clock of the processor time of a host thread of this process: CPUCLOCK_SCHED with the
+/// per-thread bit, as pthread_getcpuclockid(3) makes it.
 pub fn cpu_clock_of(tid: u32) -> i32 {
     (!tid.cast_signed() << 3) | 6
 }

@@ -1,6 +1,7 @@
 //! Control messages of sendmsg(2) and recvmsg(2): cmsg(3).
 //!
-//! Guests have x86-64's layout, so one coding serves both sides; what differs is what a descriptor is.
+//! Guests have x86-64's layout, so one encoding serves both sides; only the meaning of a descriptor
+//! differs.
 
 use std::os::fd::{FromRawFd, OwnedFd};
 
@@ -86,8 +87,8 @@ pub fn decode(mut bytes: &[u8]) -> Result<Vec<Control<i32>>> {
     Ok(messages)
 }
 
-/// The control messages that the host has just written, with the descriptors they brought. SCM_PIDFD is dropped: it
-/// names a host process.
+/// The control messages that the host has just written, with the descriptors they brought.
+/// SCM_PIDFD is dropped: it names a host process.
 pub(super) fn decode_received(bytes: &[u8]) -> Vec<Control<OwnedFd>> {
     // SAFETY: the host has just made this descriptor for the caller, and its number is taken once.
     let take = |number: i32| (number >= 0).then(|| unsafe { OwnedFd::from_raw_fd(number) });

@@ -1,6 +1,8 @@
-//! Host calls on files whose results land in guest memory, or that rustix does not offer in the form we need.
+//! Host calls on files whose results land in guest memory, or that rustix does not offer in the
+//! form we need.
 //!
-//! Paths are the kernel's own copies; buffers, iovec targets and offsets are ranges of guests' reservations.
+//! Paths are the kernel's own copies; buffers, iovec targets and offsets are ranges of guests'
+//! reservations.
 
 use std::cell::Cell;
 use std::ffi::CStr;
@@ -40,7 +42,8 @@ impl From<&rustix::fs::Stat> for FileId {
 /// newfstatat(2) into guest memory.
 pub fn stat(dir: BorrowedFd<'_>, path: &CStr, buf: HostRange<'_>, flags: u32) -> Result<()> {
     let (path, buf) = (path.as_ptr() as usize, buf.as_ptr() as usize);
-    // SAFETY: the host reads `path` and writes a struct stat, for which the caller's range was checked, in a reservation.
+    // SAFETY: the host reads `path` and writes a struct stat, for which the caller's range was
+    // checked, in a reservation.
     result(unsafe { raw_syscall!(Sysno::newfstatat, raw(dir), path, buf, flags as usize) }).map(drop)
 }
 
@@ -70,8 +73,8 @@ pub fn access(dir: BorrowedFd<'_>, path: &CStr, mode: u32, flags: u32) -> Result
     result(unsafe { raw_syscall!(Sysno::faccessat2, raw(dir), path, mode as usize, flags as usize) }).map(drop)
 }
 
-/// fchownat(2). Ids of -1 stay as they are. Those that the runner's user namespace does not have are EINVAL to the host; to an ordinary user,
-/// who has no others, they are EPERM like anybody else's.
+/// fchownat(2). Ids of -1 stay as they are. The host returns EINVAL for ids that the runner's user
+/// namespace does not have; an ordinary user, who has no others, gets EPERM for them.
 pub fn chown(dir: BorrowedFd<'_>, path: &CStr, uid: u32, gid: u32, flags: u32) -> Result<()> {
     let path = path.as_ptr() as usize;
     // SAFETY: the host only reads `path`.
@@ -115,7 +118,8 @@ pub fn sendfile(
     count: u64,
 ) -> Result<usize> {
     let offset = offset.map_or(0, |offset| offset.as_ptr() as usize);
-    // SAFETY: the host reads and writes eight bytes at `offset`, for which the caller's range was checked.
+    // SAFETY: the host reads and writes eight bytes at `offset`, for which the caller's range was
+    // checked.
     result(unsafe { raw_syscall!(Sysno::sendfile, raw(out), raw(input), offset, count) })
 }
 
@@ -150,7 +154,8 @@ pub fn splice(
     between(Sysno::splice, (input, from), (out, to), len, flags)
 }
 
-/// A call that moves `len` bytes from one descriptor to another, each at its own position or at an offset.
+/// A call that moves `len` bytes from one descriptor to another, each at its own position or at an
+/// offset.
 fn between(
     call: Sysno,
     (input, from): (BorrowedFd<'_>, At<'_>),
@@ -159,7 +164,8 @@ fn between(
     flags: u32,
 ) -> Result<usize> {
     let (from, to) = (from.address(), to.address());
-    // SAFETY: the host reads and writes eight bytes at each: checked by the caller, or an offset that `At` borrows.
+    // SAFETY: the host reads and writes eight bytes at each: checked by the caller, or an offset
+    // that `At` borrows.
     result(unsafe { raw_syscall!(call, raw(input), from, raw(out), to, len, flags as usize) })
 }
 
@@ -186,7 +192,8 @@ pub fn copy_range(
     between(Sysno::copy_file_range, (input, from), (out, to), len, flags)
 }
 
-/// ioctl(2) whose argument the host reads or writes in guest memory, as much as the caller checked for this request.
+/// ioctl(2) whose argument the host reads or writes in guest memory, as much as the caller checked
+/// for this request.
 pub fn ioctl(fd: BorrowedFd<'_>, request: u32, arg: HostRange<'_>) -> Result<i32> {
     debug_assert!(super::requests::ioctls().any(|known| known == request), "the filter has to know {request:#x}");
     // SAFETY: the argument of this request fits into `arg` and contains no addresses.
@@ -287,7 +294,8 @@ impl<'m> Vector<'m> {
 
 /// readv(2) into guest memory.
 pub fn readv(fd: BorrowedFd<'_>, vector: &Vector<'_>) -> Result<usize> {
-    // SAFETY: the host reads the vector and writes inside the ranges it names, all in a guest's reservation.
+    // SAFETY: the host reads the vector and writes inside the ranges it names, all in a guest's
+    // reservation.
     result(unsafe { raw_syscall!(Sysno::readv, raw(fd), vector.pointer(), vector.len) })
 }
 

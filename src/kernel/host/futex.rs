@@ -43,7 +43,8 @@ pub fn wake(
     })
 }
 
-/// Waits on a word of the kernel's own while it has this value, until `deadline` on the monotonic clock.
+/// Waits on a word of the kernel's own while it has this value, until `deadline` on the monotonic
+/// clock.
 pub fn wait_own(word: &AtomicU32, value: u32, deadline: Option<&Timespec>) -> Result<()> {
     const WAIT_BITSET_PRIVATE: usize = 9 | 128;
     let deadline = deadline.map_or(0, |time| &raw const *time as usize);

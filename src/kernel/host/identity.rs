@@ -1,8 +1,10 @@
-//! As whom the calling host thread uses files: setfsuid(2), setfsgid(2), groups and the effective capabilities.
+//! Identities of host threads for access to files: setfsuid(2), setfsgid(2), groups and the
+//! effective capabilities.
 //!
-//! The host has them for each thread. A thread remembers whose it has by a number, the stamp, that no two identities
-//! share, so that a call needs one comparison to know that nothing is to be done. A new host thread inherits its maker's,
-//! and knows that it does not know. Where the runner is not root nobody is another than the runner, and nothing here is called.
+//! The host keeps them for each thread. A thread remembers its identity by a unique number, the
+//! stamp, so that a call needs one comparison to know that nothing has to be changed. A new host
+//! thread inherits its maker's identity, and marks its own as unknown. If the runner is not root,
+//! every cage has the runner's identity, and nothing here is called.
 
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -73,7 +75,8 @@ pub const NOBODYS: u64 = u64::MAX;
 /// The capabilities needed to take on another identity and to return.
 const RETURN: u64 = capability::SETGID | capability::SETUID;
 
-/// The last stamp that was given. These are the process's, like what they are about: kernels that share one share them.
+/// The last stamp that was given. Stamps belong to the process, as identities do: several kernels
+/// in a process share them.
 static STAMPS: AtomicU64 = AtomicU64::new(0);
 static RUNNER: OnceLock<Runner> = OnceLock::new();
 
@@ -104,13 +107,15 @@ fn runner() -> &'static Runner {
             groups,
             capabilities: capabilities & capability::OF_HOST,
         };
-        // Root of a user namespace may have groups that are not there, or may not set any: then nobody could come back.
+        // Root of a user namespace may have groups that do not exist there, or may not set any:
+        // then no thread could return.
         let changes = uid == 0 && capabilities & RETURN == RETURN && set(&identity, capabilities).is_ok();
         Runner { identity, capabilities, changes }
     })
 }
 
-/// Whether the runner can use files as somebody else: it is root, has what that takes, and is heard.
+/// Whether the runner can use files with other identities: it is root, has the capabilities, and
+/// the host accepts the change.
 pub fn changes() -> bool {
     runner().changes
 }
@@ -133,7 +138,8 @@ pub fn is(stamp: u64) -> bool {
     HAS.get() == stamp
 }
 
-/// Whether the host has such a user or group where the runner stands. The calling thread has nobody's identity afterwards.
+/// Whether the host has such a user or group, as seen by the runner. The calling thread has no
+/// known identity afterwards.
 pub fn exists(kind: Kind, id: u32) -> bool {
     HAS.set(NOBODYS);
     forget_held();
@@ -148,7 +154,8 @@ pub fn take_on_runner() -> Result<()> {
     if is(0) {
         return Ok(());
     }
-    // Nobody has ever asked who the runner is, so nobody has become another, and there is none that this thread could have inherited.
+    // The runner's identity was never needed, so no thread has taken on another one that this
+    // thread could have inherited.
     if RUNNER.get().is_none() {
         HAS.set(0);
         return Ok(());

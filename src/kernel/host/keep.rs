@@ -1,4 +1,5 @@
-//! Keeping a file of memory in memory: it is mapped once more, where no guest is, and that is locked.
+//! Keeps a file of memory in memory: it is mapped once more, outside all guests, and that mapping
+//! is locked.
 
 use std::os::fd::BorrowedFd;
 

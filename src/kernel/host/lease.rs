@@ -7,15 +7,17 @@ use syscalls::{Sysno, raw_syscall};
 
 use super::{raw, result};
 
-/// A read lease on an open file. As long as it is held nobody has the file open for writing: who wants to waits, here and elsewhere.
+/// A read lease on an open file. While it is held no process has the file open for writing: an open
+/// for writing waits, here and elsewhere.
 #[derive(Debug)]
 pub struct Lease<'f>(BorrowedFd<'f>);
 
 impl<'f> Lease<'f> {
-    /// Takes it.
+    /// Takes the lease.
     ///
     /// # Errors
-    /// EAGAIN: somebody has the file open for writing, or mapped so. EACCES: it is another user's. EINVAL: its filesystem has no leases.
+    /// EAGAIN: a process has the file open for writing, or mapped so. EACCES: it is another user's.
+    /// EINVAL: its filesystem has no leases.
     pub fn take(file: BorrowedFd<'f>) -> Result<Lease<'f>> {
         const F_SETSIG: i32 = 10;
         // A process that opens the file for writing makes the host send a signal, which is an

@@ -79,7 +79,8 @@ fn proc_point(id: u64) -> Result<Option<Vec<u8>>> {
 fn describe(id: u64, what: u32, answer: &mut Answer, size: usize) -> Result<()> {
     let request = request(id, u64::from(what));
     let to = std::ptr::from_mut(answer).addr();
-    // SAFETY: the host reads `request`, of the size that it says, and writes at most `size` bytes of `answer`, which is as large.
+    // SAFETY: the host reads `request`, of the size that it says, and writes at most `size` bytes
+    // of `answer`, which is as large.
     result(unsafe { raw_syscall!(Sysno::statmount, &raw const request as usize, to, size, 0usize) })?;
     if answer.fixed.mask & u64::from(what) == 0 { Err(Errno::EOPNOTSUPP) } else { Ok(()) }
 }

@@ -1,5 +1,5 @@
-//! Host calls on sockets. Addresses and message heads are the kernel's own copies; only data, option values and
-//! iovec targets are guest memory.
+//! Host calls on sockets. Addresses and message heads are the kernel's own copies; only data,
+//! option values and iovec targets are guest memory.
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
@@ -80,7 +80,8 @@ pub fn connect(fd: BorrowedFd<'_>, address: &Address) -> Result<()> {
 pub fn accept(fd: BorrowedFd<'_>, flags: u32) -> Result<(OwnedFd, Address)> {
     let flags = flags | libc::SOCK_CLOEXEC.cast_unsigned();
     let (new, address) = Address::filled(|bytes, len| {
-        // SAFETY: the host writes at most `*len` bytes, which is what there is room for, and `*len`.
+        // SAFETY: the host writes at most `*len` bytes, which is what there is room for, and
+        // `*len`.
         result(unsafe { raw_syscall!(Sysno::accept4, raw(fd), bytes as usize, len as usize, flags as usize) })
     })?;
     // SAFETY: the call succeeded, so this is a descriptor that nothing else owns.
@@ -105,7 +106,8 @@ pub fn peer(fd: BorrowedFd<'_>) -> Result<Address> {
     .map(|(_, address)| address)
 }
 
-/// send(2) from guest memory: sendto(2) without a name. SIGPIPE is for the guest, so the host is told not to send it.
+/// send(2) from guest memory: sendto(2) without a name. SIGPIPE is for the guest, so the host is
+/// told not to send it.
 #[inline]
 pub fn send(fd: BorrowedFd<'_>, buf: HostRange<'_>, flags: u32) -> Result<usize> {
     let (at, len, flags) = (buf.as_ptr() as usize, buf.len(), quiet(flags) as usize);
@@ -126,15 +128,16 @@ pub fn sendto(fd: BorrowedFd<'_>, buf: HostRange<'_>, flags: u32, to: &Address) 
 #[inline]
 pub fn recv(fd: BorrowedFd<'_>, buf: HostRange<'_>, flags: u32) -> Result<usize> {
     let (at, len, flags) = (buf.as_ptr() as usize, buf.len(), flags as usize);
-    // SAFETY: the host writes inside `buf`, a range of a guest's reservation that Rust holds no reference into.
+    // SAFETY: the host writes inside `buf`, a range of a guest's reservation that Rust holds no
+    // reference into.
     result(unsafe { raw_syscall!(Sysno::recvfrom, raw(fd), at, len, flags, 0usize, 0usize) })
 }
 
 /// recvfrom(2) into guest memory.
 pub fn recvfrom(fd: BorrowedFd<'_>, buf: HostRange<'_>, flags: u32) -> Result<(usize, Address)> {
     Address::filled(|bytes, len| {
-        // SAFETY: the host writes inside `buf`, a range of a guest's reservation that Rust holds no reference into, at most
-        // `*len` bytes of address, and `*len`.
+        // SAFETY: the host writes inside `buf`, a range of a guest's reservation that Rust holds no
+        // reference into, at most `*len` bytes of address, and `*len`.
         result(unsafe {
             raw_syscall!(
                 Sysno::recvfrom,
@@ -167,7 +170,8 @@ pub fn sendmsg(
         msg_controllen: control.len(),
         msg_flags: 0,
     };
-    // SAFETY: the host only reads: `message`, what it points to (borrowed here for the call) and guest ranges.
+    // SAFETY: the host only reads: `message`, what it points to (borrowed here for the call) and
+    // guest ranges.
     result(unsafe { raw_syscall!(Sysno::sendmsg, raw(fd), &raw const message as usize, quiet(flags) as usize) })
 }
 
@@ -197,7 +201,8 @@ pub fn recvmsg(fd: BorrowedFd<'_>, data: &Vector<'_>, named: bool, room: usize, 
         msg_flags: 0,
     };
     let flags = flags | libc::MSG_CMSG_CLOEXEC.cast_unsigned();
-    // SAFETY: the host writes `message`, at most `msg_namelen` bytes of name, `msg_controllen` bytes of control, and guest ranges.
+    // SAFETY: the host writes `message`, at most `msg_namelen` bytes of name, `msg_controllen`
+    // bytes of control, and guest ranges.
     let bytes = result(unsafe { raw_syscall!(Sysno::recvmsg, raw(fd), &raw mut message as usize, flags as usize) })?;
     if let Some(from) = &mut from {
         from.len = message.msg_namelen;
@@ -210,8 +215,8 @@ pub fn recvmsg(fd: BorrowedFd<'_>, data: &Vector<'_>, named: bool, room: usize, 
 /// setsockopt(2) with a value in guest memory.
 pub fn set_option(fd: BorrowedFd<'_>, level: u32, option: i32, value: HostRange<'_>) -> Result<()> {
     let (level, option) = (level as usize, option.cast_unsigned() as usize);
-    // SAFETY: the host only reads inside `value`, a range of a guest's reservation. Options whose values hold addresses are
-    // refused before this.
+    // SAFETY: the host only reads inside `value`, a range of a guest's reservation. Options whose
+    // values hold addresses are refused before this.
     result(unsafe { raw_syscall!(Sysno::setsockopt, raw(fd), level, option, value.as_ptr() as usize, value.len()) })
         .map(drop)
 }
@@ -219,12 +224,14 @@ pub fn set_option(fd: BorrowedFd<'_>, level: u32, option: i32, value: HostRange<
 /// setsockopt(2) with a value of the kernel's own.
 pub fn set_option_value(fd: BorrowedFd<'_>, level: u32, option: i32, value: &[u8]) -> Result<()> {
     let (level, option) = (level as usize, option.cast_unsigned() as usize);
-    // SAFETY: the host only reads `value`. Options whose values hold addresses are refused before this.
+    // SAFETY: the host only reads `value`. Options whose values hold addresses are refused before
+    // this.
     result(unsafe { raw_syscall!(Sysno::setsockopt, raw(fd), level, option, value.as_ptr() as usize, value.len()) })
         .map(drop)
 }
 
-/// getsockopt(2) with a value of the kernel's own, part of which the host may read before it writes.
+/// getsockopt(2) with a buffer of the kernel's own, part of which the host may read before it
+/// writes.
 pub fn get_option_value(fd: BorrowedFd<'_>, level: u32, option: i32, value: &mut [u8]) -> Result<u32> {
     let mut len = u32::try_from(value.len()).map_err(|_| Errno::EINVAL)?;
     let (level, option, at) = (level as usize, option.cast_unsigned() as usize, value.as_mut_ptr() as usize);
@@ -237,8 +244,8 @@ pub fn get_option_value(fd: BorrowedFd<'_>, level: u32, option: i32, value: &mut
 pub fn get_option(fd: BorrowedFd<'_>, level: u32, option: i32, value: HostRange<'_>) -> Result<u32> {
     let mut len = u32::try_from(value.len()).map_err(|_| Errno::EINVAL)?;
     let (level, option, at) = (level as usize, option.cast_unsigned() as usize, value.as_ptr() as usize);
-    // SAFETY: the host writes at most `len` bytes at `value`, a range of a guest's reservation, and `len`. Options whose
-    // values hold addresses are refused before this.
+    // SAFETY: the host writes at most `len` bytes at `value`, a range of a guest's reservation, and
+    // `len`. Options whose values hold addresses are refused before this.
     result(unsafe { raw_syscall!(Sysno::getsockopt, raw(fd), level, option, at, &raw mut len as usize) })?;
     Ok(len)
 }
@@ -250,11 +257,13 @@ pub fn replace(fd: BorrowedFd<'_>, new: OwnedFd) -> Result<()> {
     result(unsafe { raw_syscall!(Sysno::dup3, raw(new.as_fd()), raw(fd), cloexec) }).map(drop)
 }
 
-/// Gives one socket an option as another has it, where both know it. None of these options holds an address.
+/// Copies an option from one socket to another, if both know it. None of these options holds an
+/// address.
 pub fn copy_option(from: BorrowedFd<'_>, to: BorrowedFd<'_>, level: i32, option: i32) {
     let (mut value, mut len) = ([0_u64; 2], size_of::<[u64; 2]>());
     let (level, option) = (level.cast_unsigned() as usize, option.cast_unsigned() as usize);
-    // SAFETY: the host writes at most `len` bytes to `value`, and four bytes of `len`, whose high half is 0.
+    // SAFETY: the host writes at most `len` bytes to `value`, and four bytes of `len`, whose high
+    // half is 0.
     let got = result(unsafe {
         raw_syscall!(Sysno::getsockopt, raw(from), level, option, value.as_mut_ptr() as usize, &raw mut len as usize)
     });
@@ -269,14 +278,16 @@ pub fn copy_option(from: BorrowedFd<'_>, to: BorrowedFd<'_>, level: i32, option:
 pub fn tcp_state(fd: BorrowedFd<'_>) -> Result<u8> {
     let (mut info, mut len) = ([0_u8; 8], 8_usize);
     let (level, option) = (libc::IPPROTO_TCP.cast_unsigned() as usize, libc::TCP_INFO.cast_unsigned() as usize);
-    // SAFETY: the host writes at most `len` bytes of `info`, and four of `len`, whose high half is 0.
+    // SAFETY: the host writes at most `len` bytes of `info`, and four of `len`, whose high half is
+    // 0.
     result(unsafe {
         raw_syscall!(Sysno::getsockopt, raw(fd), level, option, info.as_mut_ptr() as usize, &raw mut len as usize)
     })?;
     Ok(info[0])
 }
 
-/// How many bytes what a socket has sent, and nobody has received, takes at the host: getsockopt(SO_MEMINFO).
+/// The bytes that the sent but not received messages of a socket take at the host:
+/// getsockopt(SO_MEMINFO).
 pub fn sent_memory(fd: BorrowedFd<'_>) -> Result<u32> {
     const SO_MEMINFO: usize = 55;
     const SENT: usize = 2;
@@ -295,7 +306,8 @@ pub fn peer_credentials(fd: BorrowedFd<'_>) -> Result<lind_abi::layout::Ucred> {
     let mut who = lind_abi::layout::Ucred::default();
     let mut len = size_of_val(&who);
     let (level, option) = (libc::SOL_SOCKET.cast_unsigned() as usize, libc::SO_PEERCRED.cast_unsigned() as usize);
-    // SAFETY: the host writes at most `len` bytes, the size of `who`, any bytes of which are valid. The high half of `len` is 0.
+    // SAFETY: the host writes at most `len` bytes, the size of `who`, any bytes of which are valid.
+    // The high half of `len` is 0.
     result(unsafe {
         raw_syscall!(Sysno::getsockopt, raw(fd), level, option, &raw mut who as usize, &raw mut len as usize)
     })?;
@@ -329,7 +341,8 @@ pub fn interfaces(fd: BorrowedFd<'_>) -> Result<Vec<[u8; IFREQ]>> {
         ifc_len: i32::try_from(MOST * IFREQ).map_err(|_| Errno::EINVAL)?,
         ifc_ifcu: libc::__c_anonymous_ifc_ifcu { ifcu_buf: list.as_mut_ptr().cast() },
     };
-    // SAFETY: the host writes at most `ifc_len` bytes, the size of `list`, at its start, and `asked`.
+    // SAFETY: the host writes at most `ifc_len` bytes, the size of `list`, at its start, and
+    // `asked`.
     result(unsafe { raw_syscall!(Sysno::ioctl, raw(fd), SIOCGIFCONF, &raw mut asked as usize) })?;
     list.truncate(usize::try_from(asked.ifc_len).map_err(|_| Errno::EINVAL)? / IFREQ);
     Ok(list)

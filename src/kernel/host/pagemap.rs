@@ -1,4 +1,5 @@
-//! Which pages of a range have been written: ioctl(PAGEMAP_SCAN) on /proc/self/pagemap, since Linux 6.7.
+//! Which pages of a range have been written: ioctl(PAGEMAP_SCAN) on /proc/self/pagemap, since Linux
+//! 6.7.
 
 use std::os::fd::{AsFd, OwnedFd};
 

@@ -1,7 +1,8 @@
 //! A working directory and umask for one host call.
 //!
-//! The host takes the path of a unix socket only relative to the working directory of the thread, and says the path of
-//! that directory faster than of any other. Every other call names its directory, so the working directory of a thread means nothing outside this module.
+//! The host takes the path of a unix socket only relative to the working directory of the thread,
+//! and returns the path of that directory faster than any other. Every other call names its
+//! directory, so the working directory of a thread means nothing outside this module.
 
 use std::cell::Cell;
 use std::ffi::{CStr, CString};
@@ -12,8 +13,9 @@ use lind_abi::Result;
 use super::{errno, result};
 
 thread_local! {
-    /// Whether the calling thread shares its working directory and umask with no thread that uses them. A thread
-    /// created later shares its creator's again, but leaves them alone until it has been here itself.
+    /// Whether the calling thread shares its working directory and umask with no other thread that
+    /// uses them. A thread created later shares its creator's again, but does not use them until it
+    /// has called this module itself.
     static OWN: Cell<bool> = const { Cell::new(false) };
 }
 

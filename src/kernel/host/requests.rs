@@ -10,7 +10,8 @@ pub(crate) const PAGEMAP_SCAN: u32 = 0xc060_6610;
 pub(crate) const OF_INTERFACES: [u32; 11] =
     [0x8910, 0x8913, 0x8915, 0x8917, 0x8919, 0x891b, 0x891d, 0x8921, 0x8927, 0x8933, 0x8942];
 
-/// Requests of ioctl(2) beside [`OF_INTERFACES`]. None types for the user, takes a terminal, or names who is to be sent a signal.
+/// Requests of ioctl(2) beside [`OF_INTERFACES`]. None of them types for the user, takes a
+/// terminal, or names a receiver of signals.
 const OF_FILES: &[u32] = &[
     // The run-time library's own.
     R::FIOCLEX,

@@ -26,10 +26,12 @@ impl Poll {
     }
 }
 
-/// ppoll(2); waits for ever without `timeout`. The descriptors must be open: a closed one merely gets POLLNVAL.
+/// ppoll(2); waits for ever without `timeout`. The descriptors must be open: a closed one merely
+/// gets POLLNVAL.
 pub fn poll(fds: &mut [Poll], timeout: Option<Timespec>) -> Result<usize> {
     let timeout = Timeout::new(timeout);
-    // SAFETY: the host reads and writes `fds`, and reads and writes `timeout`, which is our own copy.
+    // SAFETY: the host reads and writes `fds`, and reads and writes `timeout`, which is our own
+    // copy.
     result(unsafe {
         raw_syscall!(Sysno::ppoll, fds.as_mut_ptr() as usize, fds.len(), timeout.pointer(), 0usize, 8usize)
     })
@@ -41,7 +43,8 @@ pub fn select(end: usize, sets: [Option<&mut [u64]>; 3], timeout: Option<Timespe
     let [read, write, except] = sets.map(|set| {
         set.map_or(Ok(0), |set| if set.len() * 64 >= end { Ok(set.as_mut_ptr() as usize) } else { Err(Errno::EINVAL) })
     });
-    // SAFETY: the host reads and writes bits below `end` of the sets, which have that many, and our own copy of the timeout.
+    // SAFETY: the host reads and writes bits below `end` of the sets, which have that many, and our
+    // own copy of the timeout.
     result(unsafe { raw_syscall!(Sysno::pselect6, end, read?, write?, except?, timeout.pointer(), 0usize) })
 }
 
@@ -52,12 +55,13 @@ pub fn epoll_ctl(epoll: BorrowedFd<'_>, op: u32, fd: BorrowedFd<'_>, event: &Epo
         .map(drop)
 }
 
-/// epoll_pwait2(2) into guest memory, which has room for as many events as fit `events`. EINVAL if that is none.
+/// epoll_pwait2(2) into guest memory, which has room for as many events as fit `events`. EINVAL if
+/// that is none.
 pub fn epoll_wait(epoll: BorrowedFd<'_>, events: HostRange<'_>, timeout: Option<Timespec>) -> Result<usize> {
     let (at, max) = (events.as_ptr() as usize, events.len() / size_of::<EpollEvent>());
     let timeout = Timeout::new(timeout);
-    // SAFETY: the host writes at most `max` events, all inside `events`, a range of a guest's reservation, and reads our own
-    // copy of the timeout.
+    // SAFETY: the host writes at most `max` events, all inside `events`, a range of a guest's
+    // reservation, and reads our own copy of the timeout.
     result(unsafe { raw_syscall!(Sysno::epoll_pwait2, raw(epoll), at, max, timeout.pointer(), 0usize, 8usize) })
 }
 

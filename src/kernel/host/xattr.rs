@@ -18,7 +18,8 @@ pub enum File<'f> {
     Named(BorrowedFd<'f>, &'f CStr),
 }
 
-/// The first argument of a call, and which of two calls it is: the host takes names only relative to the working directory.
+/// The first argument of a call, and the call to use: the host takes names only relative to the
+/// working directory.
 fn on(
     file: File<'_>,
     (by_name, by_file): (Sysno, Sysno),

@@ -1,7 +1,8 @@
 //! Shared memory segments: memory files that are mapped shared.
 //!
-//! Which cages have one attached is written in their memory maps (`Region::segment`), where fork, exec, munmap and exit see to
-//! it. The pages go with the last mapping; a segment that was removed keeps its id until then.
+//! The cages that have one attached are recorded in their memory maps (`Region::segment`), which
+//! fork, exec, munmap and exit keep up to date. The pages go with the last mapping; a segment that
+//! was removed keeps its id until then.
 
 use std::os::fd::OwnedFd;
 

@@ -1,9 +1,10 @@
-//! System V shared memory, semaphores and message queues, and those of POSIX.
+//! System V shared memory, semaphores and message queues, and POSIX message queues.
 //!
-//! They belong to the runner: its cages share keys and ids with each other and with nobody else. The host's are not used,
-//! since they would outlive the runner and be seen by other programs.
+//! They belong to the runner: its cages share keys and ids with each other and with nobody else.
+//! The host's are not used, since they would outlive the runner and be seen by other programs.
 //!
-//! Ids ascend and are not used again. One lock keeps all of them; whoever waits does so on the object's own event.
+//! Ids ascend and are not used again. One lock keeps all of them; a waiting call waits on the
+//! object's own event.
 
 mod memory;
 mod named;
@@ -137,11 +138,11 @@ impl<T> Default for Table<T> {
 }
 
 impl<T> Table<T> {
-    /// shmget(2) and its like: the id of the object with this key. `fits` says what is wrong with one that exists, `make`
-    /// makes it.
+    /// shmget(2) and its like: the id of the object with this key. `fits` checks an existing
+    /// object, `make` makes a new one.
     ///
     /// # Errors
-    /// EEXIST, ENOENT, EACCES, ENOSPC as the flags have it; what `fits` and `make` say.
+    /// EEXIST, ENOENT, EACCES, ENOSPC depending on the flags; the errors of `fits` and `make`.
     pub fn get(
         &mut self,
         cx: &Ctx<'_>,
@@ -327,7 +328,8 @@ pub(crate) fn now() -> i64 {
     clock::gettime(libc::CLOCK_REALTIME).map_or(0, |time| time.sec)
 }
 
-/// How many times a segment is attached, in all cages that are alive: parts that mprotect(2), munmap(2) and mlock(2) have made count each.
+/// How many times a segment is attached, in all living cages: parts that mprotect(2), munmap(2) and
+/// mlock(2) have made count each.
 pub(crate) fn attachments(kernel: &Kernel, id: i32) -> u32 {
     let cages = kernel.cages.all();
     let counts = cages.iter().filter(|cage| !cage.is_dead() && !cage.memory.is_borrowed()).map(|cage| {

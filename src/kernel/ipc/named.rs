@@ -57,7 +57,8 @@ impl Size {
 }
 
 impl Named {
-    /// The queue of this name, if the caller may use it so; `make` is the mode and size of one to be made if there is none.
+    /// The queue of this name, if the caller may use it so; `make` is the mode and size for a new
+    /// one if there is none.
     ///
     /// # Errors
     /// ENOENT, EACCES, ENOSPC; EEXIST where `only_new`.
@@ -359,7 +360,7 @@ impl End {
         self.letter.locked()
     }
 
-    // None of these calls waits, and what they find instead of what they expect is the guest's own doing.
+    // None of these calls waits, and unexpected contents are the guest's own doing.
 
     fn tell(&self, _: BorrowedFd<'_>) {
         let _ = send(&self.other, b"m", SendFlags::DONTWAIT | SendFlags::NOSIGNAL);

@@ -108,11 +108,11 @@ impl Set {
         Set::cost(self.semaphores.len())
     }
 
-    /// Does all operations or none. `charge` is told the bytes that the cage is to be charged for what it has to give back, or, negative, is
-    /// not any more.
+    /// Does all operations or none. `charge` gets the bytes that the cage is charged for the
+    /// amounts it has to give back; negative if it has fewer of them.
     ///
     /// # Errors
-    /// EFBIG, ERANGE; EAGAIN instead of waiting with IPC_NOWAIT; what `charge` says.
+    /// EFBIG, ERANGE; EAGAIN instead of waiting with IPC_NOWAIT; the errors of `charge`.
     pub fn try_all(
         &mut self,
         cage: CageId,

@@ -1,7 +1,8 @@
-//! How many mappings of the host's the runner may have. The host counts them for the whole process (vm.max_map_count), and where
-//! it has no more of them even a small allocation of the runner's fails. So cages are counted against a part of it.
+//! A budget of host mappings for the runner. The host counts them for the whole process
+//! (vm.max_map_count), and at its limit even a small allocation of the runner's fails, so cages may
+//! only use a part of it.
 //!
-//! This is one count for the process, as the host's is, whatever kernels there are in it.
+//! This is one count for the process, as the host's is, for all kernels in it.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,7 +14,7 @@ use super::spare;
 /// The host's default limit.
 const USUAL: usize = 65530;
 
-/// A cage or thread that has no more than this may grow into the last quarter, which others leave to it.
+/// A cage or thread that has no more than this may use the last quarter, which others must leave.
 const SMALL: usize = 256;
 
 /// The host mappings of a guest thread: its stack and the one for signals with their guards, its

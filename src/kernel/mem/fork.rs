@@ -27,7 +27,8 @@ const READ_WRITE: i32 = libc::PROT_READ | libc::PROT_WRITE;
 /// The size of a huge page of the host's, and the unit of freezing and thawing.
 const BLOCK: u64 = 2 << 20;
 
-/// The host's page map of this process, for finding the pages that exist. Opened before the process confines itself.
+/// The host's page map of this process, for finding the pages that exist. Opened before the process
+/// confines itself.
 pub struct PageMap {
     file: Option<OwnedFd>,
     layers: Layers,
@@ -154,7 +155,8 @@ impl Copying<'_> {
                 let host = self.parent.guest.range(range.start, range.end - range.start)?;
                 pagemap::written(file, host, |at, len| self.run(range.start + at..range.start + at + len))
             }
-            // Of a file the map tells what has been touched, and the child has no mapping of the file to get the rest from.
+            // For a file the map shows the pages that were touched, and the child has no mapping of
+            // the file to get the rest from.
             _ => (range.start..range.end).step_by(PAGE_LEN).try_for_each(|page| self.page_unless_zero(page)),
         }
     }
@@ -169,7 +171,8 @@ impl Copying<'_> {
         }
         self.huge.push(blocks.clone());
         self.small_pages(run.start..blocks.start)?;
-        // All of each block exists, so the child has no more memory for it. If the host cannot, pages are small.
+        // All of each block exists, so the child needs no more memory for it. If the host cannot,
+        // pages are small.
         let _ = self.child.advise(blocks.start, blocks.end - blocks.start, libc::MADV_HUGEPAGE);
         self.copy(blocks.clone())?;
         self.small_pages(blocks.end..run.end)

@@ -1,8 +1,9 @@
-//! Frozen pages: pages of a space that are mapped, privately, from a file that nothing writes any more: one that forks have
-//! filled (docs/fork.md, "Memory"), or the file that the program comes from (docs/startup.md, "Data").
+//! Frozen pages: pages that are mapped, privately, from a file that nothing writes any more: one
+//! that forks have filled (docs/fork.md, "Memory"), or the program's own file (docs/startup.md,
+//! "Data").
 //!
-//! A plain data structure, kept beside the map of regions: a region says what the guest sees, a piece says
-//! which of its pages do not come from nowhere but from a [`Layer`]. Pieces never overlap.
+//! A plain data structure, kept beside the map of regions: a region says what the guest sees, a
+//! piece says which of its pages come from a [`Layer`]. Pieces never overlap.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -31,7 +32,8 @@ impl Layer {
         self.file.as_fd()
     }
 
-    /// A program's file, which is there whether or not a space has pieces of it. It must never change.
+    /// A program's file, which exists whether or not a space has pieces of it. It must never
+    /// change.
     pub fn of_program(file: OwnedFd) -> Layer {
         Layer { file, made: None }
     }

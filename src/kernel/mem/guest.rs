@@ -46,14 +46,16 @@ pub struct GuestMemory {
     base: NonNull<u8>,
 }
 
-// SAFETY: the reservation is owned, never borrowed as references, and all access to it tolerates races (facts 2 and 3).
+// SAFETY: the reservation is owned, never borrowed as references, and all access to it tolerates
+// races (facts 2 and 3).
 unsafe impl Send for GuestMemory {}
 // SAFETY: as for Send.
 unsafe impl Sync for GuestMemory {}
 
 /// A checked range of guest memory as the host sees it, for host calls that take an address.
 ///
-/// The pages may be unmapped, or written by the guest, at any time: give it to the host kernel, never dereference it.
+/// The pages may be unmapped, or written by the guest, at any time: give it to the host kernel,
+/// never dereference it.
 #[derive(Clone, Copy)]
 pub struct HostRange<'m> {
     start: *mut u8,
@@ -82,18 +84,21 @@ impl HostRange<'_> {
 impl GuestMemory {
     /// Bytes a cage can address.
     pub const SPACE: u64 = SPACE;
-    /// Inaccessible bytes on either side of them; the engine leaves out bounds checks for smaller offsets.
+    /// Inaccessible bytes on either side of them; the engine leaves out bounds checks for smaller
+    /// offsets.
     pub const GUARD: u64 = GUARD as u64;
 
     /// Reserves a fresh address space with nothing mapped in it. ENOMEM when the host has no room.
     pub fn reserve() -> Result<GuestMemory> {
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-        // SAFETY: an anonymous mapping at an address of the host's choosing touches nothing that exists.
+        // SAFETY: an anonymous mapping at an address of the host's choosing touches nothing that
+        // exists.
         let reserve = |len| unsafe { libc::mmap(ptr::null_mut(), len, libc::PROT_NONE, flags, -1, 0) };
         let mut start = reserve(RESERVED);
         // Large mappings are aligned by recent hosts.
         if start != libc::MAP_FAILED && !start.addr().is_multiple_of(HUGE) {
-            // SAFETY: only the mapping just made goes, and of the larger one only what is before and after the aligned range.
+            // SAFETY: only the mapping just made is unmapped, and of the larger one only the parts
+            // before and after the aligned range.
             unsafe {
                 libc::munmap(start, RESERVED);
                 start = reserve(RESERVED + HUGE);
@@ -126,7 +131,8 @@ impl GuestMemory {
         address.wrapping_sub(start) < RESERVED
     }
 
-    /// Checks `[ptr, ptr + len)` against the space. Says nothing about whether pages are mapped there. EFAULT.
+    /// Checks `[ptr, ptr + len)` against the space. Says nothing about whether pages are mapped
+    /// there. EFAULT.
     #[inline(always)]
     pub fn range(&self, ptr: u64, len: u64) -> Result<HostRange<'_>> {
         if ptr >= SPACE || len > SPACE - ptr {
@@ -142,7 +148,8 @@ impl GuestMemory {
     #[inline]
     pub fn read(&self, ptr: u64, dst: &mut [u8]) -> Result<()> {
         let src = self.range(ptr, dst.len() as u64)?;
-        // SAFETY: `dst` is writable for its length; `src` is in the reservation (fact 1) and may fault (fact 3).
+        // SAFETY: `dst` is writable for its length; `src` is in the reservation (fact 1) and may
+        // fault (fact 3).
         unsafe { copy::bytes(dst.as_mut_ptr(), src.start, src.len) }
     }
 
@@ -162,16 +169,19 @@ impl GuestMemory {
     #[inline]
     pub fn write(&self, ptr: u64, src: &[u8]) -> Result<()> {
         let dst = self.range(ptr, src.len() as u64)?;
-        // SAFETY: `src` is readable for its length; `dst` is in the reservation (fact 1) and may fault (fact 3).
+        // SAFETY: `src` is readable for its length; `dst` is in the reservation (fact 1) and may
+        // fault (fact 3).
         unsafe { copy::bytes(dst.start, src.as_ptr(), dst.len) }
     }
 
-    /// Reads a value once. The bytes may be torn by a racing guest thread; every bit pattern of a `Pod` is valid.
+    /// Reads a value once. The bytes may be torn by a racing guest thread; every bit pattern of a
+    /// `Pod` is valid.
     #[inline]
     pub fn load<T: Pod>(&self, ptr: u64) -> Result<T> {
         let src = self.range(ptr, size_of::<T>() as u64)?;
         let mut value = MaybeUninit::<T>::uninit();
-        // SAFETY: `value` has room for a T; a successful copy has written all of it, and any bytes make a Pod.
+        // SAFETY: `value` has room for a T; a successful copy has written all of it, and any bytes
+        // make a Pod.
         unsafe {
             copy::bytes(value.as_mut_ptr().cast(), src.start, src.len)?;
             Ok(value.assume_init())
@@ -217,7 +227,8 @@ impl GuestMemory {
     pub fn copy_between(dst: &GuestMemory, dst_ptr: u64, src: &GuestMemory, src_ptr: u64, len: u64) -> Result<()> {
         let from = src.range(src_ptr, len)?;
         let to = dst.range(dst_ptr, len)?;
-        // SAFETY: both ranges are in live reservations (fact 1) and may fault (fact 3). Overlap spoils only guest bytes.
+        // SAFETY: both ranges are in live reservations (fact 1) and may fault (fact 3). Overlap
+        // spoils only guest bytes.
         unsafe { copy::bytes(to.start, from.start, from.len) }
     }
 
@@ -241,7 +252,8 @@ impl GuestMemory {
             let take = piece.min(to_page_end).min(buf.len() - done);
             let bytes = self.read_uninit(at, &mut buf[done..done + take])?;
             if let Some(nul) = bytes.iter().position(|byte| *byte == 0) {
-                // SAFETY: bytes up to the end of this piece are initialised, and the first NUL among them is at `done + nul`.
+                // SAFETY: bytes up to the end of this piece are initialised, and the first NUL
+                // among them is at `done + nul`.
                 return Ok(unsafe {
                     let bytes = core::slice::from_raw_parts(buf.as_ptr().cast::<u8>(), done + nul + 1);
                     CStr::from_bytes_with_nul_unchecked(bytes)
@@ -284,7 +296,8 @@ impl GuestMemory {
 
 impl Drop for GuestMemory {
     fn drop(&mut self) {
-        // SAFETY: the mapping was made by `reserve` with this start and length; no range outlives its borrow of self.
+        // SAFETY: the mapping was made by `reserve` with this start and length; no range outlives
+        // its borrow of self.
         unsafe { libc::munmap(self.base.as_ptr().sub(GUARD).cast(), RESERVED) };
     }
 }

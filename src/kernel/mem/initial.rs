@@ -1,4 +1,4 @@
-//! A program's data as they are when it starts: pages of the file it comes from, mapped privately into every cage that runs it.
+//! Initial data of a program: pages of its file, mapped privately into every cage that runs it.
 
 use std::ops::Range;
 use std::os::fd::OwnedFd;
@@ -15,7 +15,8 @@ pub struct InitialData {
 }
 
 impl InitialData {
-    /// `spans` of `file`: where in memory they belong, and where in the file they begin. The bytes of the file must never change.
+    /// `spans` of `file`: their addresses in memory, and their offsets in the file. The bytes of
+    /// the file must never change.
     pub fn new(file: OwnedFd, spans: impl IntoIterator<Item = (Range<u64>, u64)>) -> InitialData {
         let layer = Arc::new(Layer::of_program(file));
         let piece = |(at, offset)| Piece { at, layer: Arc::clone(&layer), offset };

@@ -52,8 +52,9 @@ impl Memory {
         Ok(space::END)
     }
 
-    /// Maps a stack of at least `size` bytes for a grate's worker, with [`space::STACK_GUARD`] unmapped below it. Returns its
-    /// top, which is page aligned; [`Memory::unmap_stack`] takes the same size.
+    /// Maps a stack of at least `size` bytes for a grate's worker, with [`space::STACK_GUARD`]
+    /// unmapped below it. Returns its top, which is page aligned; [`Memory::unmap_stack`] takes the
+    /// same size.
     ///
     /// # Errors
     /// ENOMEM.

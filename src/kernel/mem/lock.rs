@@ -1,7 +1,7 @@
 //! Locked memory: mlock(2).
 //!
-//! The host does it. It counts what all cages have locked against one limit, the runner's; each cage has that as its own besides. A
-//! child of fork has nothing locked.
+//! The host does the locking, and counts the locked memory of all cages against one limit, the
+//! runner's; each cage also has that as its own. A forked child has no locked memory.
 
 use std::ops::Range;
 
@@ -11,10 +11,11 @@ use super::vmmap::{Fill, Region, Use};
 use super::{Memory, Vmmap};
 
 impl Memory {
-    /// Locks what is mapped in a range, up to the first page that is not. No more than `limit` bytes may be locked then.
+    /// Locks the mapped part of a range, up to the first page that is not mapped. No more than
+    /// `limit` bytes may be locked then.
     ///
     /// # Errors
-    /// ENOMEM for such a page, at the limit, and where the host has no more.
+    /// ENOMEM for such a page, at the limit, and if the host has no more.
     pub fn lock_pages(&self, range: Range<u64>, limit: u64, fill: Fill) -> Result<()> {
         let (parts, all) = {
             let mut map = self.map();
@@ -93,7 +94,7 @@ impl Memory {
     /// Makes the host lock pages that have been replaced in ranges that the map says are locked.
     pub(super) fn lock_moved(&self, map: &Vmmap, range: Range<u64>) {
         for (part, _) in map.parts(range).filter(|(_, region)| region.locked) {
-            // It counted as much before; if the host has no more by now, the pages are there all the same.
+            // It counted as much before; if the host has no more by now, the pages still exist.
             let _ = self.guest.lock(part.start, part.end - part.start);
         }
     }

@@ -1,7 +1,8 @@
-//! Changing what is mapped: the map and the host together, under the map's lock.
+//! Changes of mappings: in the map and at the host together, under the map's lock.
 //!
-//! Lengths and addresses are multiples of the page size and lie in [`space`]; the system calls see to that. When a
-//! host call fails, what it may have touched is unmapped again or put back, and the map says so.
+//! Lengths and addresses are multiples of the page size and lie in [`space`]; the system calls see
+//! to that. When a host call fails, the ranges that it may have touched are unmapped again or put
+//! back, and the map records that.
 
 use std::ops::Range;
 use std::os::fd::BorrowedFd;
@@ -41,7 +42,8 @@ impl Memory {
     /// ENOMEM, EEXIST, and what the host says about the file.
     pub fn map_pages(&self, place: Place, len: u64, prot: u32, shared: bool, content: Content<'_>) -> Result<u64> {
         if let Content::File(file, offset) = content {
-            // A failure of the real call below may leave the range unmapped on older hosts; this one costs nothing.
+            // A failure of the real call below may leave the range unmapped on older hosts; this
+            // one costs nothing.
             self.guest.try_map_file(len, host_prot(prot), shared, file, offset)?;
         }
         let mut map = self.map();
@@ -113,7 +115,8 @@ impl Memory {
         if end == range.end { Ok(()) } else { Err(Errno::ENOMEM) }
     }
 
-    /// Moves the program break to `to` if that is possible, and returns where it then is. `data_limit` is RLIMIT_DATA.
+    /// Moves the program break to `to` if possible, and returns the new break. `data_limit` is
+    /// RLIMIT_DATA.
     pub fn set_break(&self, to: u64, data_limit: u64) -> u64 {
         let mut map = self.map();
         let Range { start, end: old } = map.brk.clone();
@@ -155,8 +158,8 @@ impl Memory {
         mapped
     }
 
-    /// After a failed host call: makes sure that the range is reserved, empty, and known to be so. If even that fails the
-    /// host has changed nothing.
+    /// Called after a failed host call: makes sure that the range is reserved, empty, and known to
+    /// be so. If even that fails the host has changed nothing.
     pub(super) fn unmap_locked(&self, map: &mut Vmmap, range: Range<u64>) {
         if self.guest.unmap(range.start, range.end - range.start).is_ok() {
             map.unmap(range);
@@ -200,7 +203,8 @@ impl Memory {
         if all { Ok(()) } else { Err(Errno::ENOMEM) }
     }
 
-    /// Puts the program's data back where other pages have taken their place: those of a fork, or zeroes.
+    /// Maps the program's data again where other pages have replaced them: those of a fork, or
+    /// zeroes.
     fn restore(&self, map: &mut Vmmap, part: &Range<u64>, region: Region) -> Result<()> {
         let initial = Arc::clone(&map.initial);
         let touches = |piece: &&Piece| piece.at.start < part.end && piece.at.end > part.start;
@@ -253,11 +257,12 @@ impl Memory {
         written
     }
 
-    /// madvise(2) `MADV_GUARD_INSTALL` and `MADV_GUARD_REMOVE`: nobody has access to what is guarded, whatever its protection is, and its
-    /// contents are gone.
+    /// madvise(2) `MADV_GUARD_INSTALL` and `MADV_GUARD_REMOVE`: guarded pages cannot be accessed,
+    /// whatever their protection is, and their contents are gone.
     ///
     /// # Errors
-    /// EINVAL for guarding what is locked; ENOMEM where something in the range is not mapped, after the rest is done.
+    /// EINVAL for guarding locked pages; ENOMEM if a part of the range is not mapped, after the
+    /// rest is done.
     pub fn guard_pages(&self, range: Range<u64>, guarded: bool) -> Result<()> {
         let all = {
             let mut map = self.map();
@@ -296,10 +301,11 @@ impl Memory {
         if all { Ok(()) } else { Err(Errno::ENOMEM) }
     }
 
-    /// Does something with each mapped part of a range.
+    /// Calls `act` with each mapped part of a range.
     ///
     /// # Errors
-    /// ENOMEM where something in the range is not mapped, after the rest is done; otherwise the first error of `act`.
+    /// ENOMEM if a part of the range is not mapped, after the rest is done; otherwise the first
+    /// error of `act`.
     pub fn for_mapped(&self, range: Range<u64>, mut act: impl FnMut(Range<u64>) -> Result<()>) -> Result<()> {
         let (parts, all) = self.map().mapped_parts(range);
         parts.into_iter().try_for_each(|(part, _)| act(part))?;

@@ -1,4 +1,5 @@
-//! Guest memory: the mapping, the map of what is in it, and the doors through which the kernel touches it.
+//! Guest memory: the reservation, the map of its contents, and the functions by which the kernel
+//! accesses it.
 
 pub mod budget;
 mod fork;
@@ -30,10 +31,12 @@ pub use vmmap::{Attached, Fill, MAX_REGIONS, OnFork, Region, Use, Vmmap};
 use crate::lock::Locked;
 use lind_abi::Result;
 
-/// Where guest addresses begin and end. Laid out like Linux: an unmapped first 64 KiB, data, heap, mappings, stack. As where
-/// vm.mmap_min_addr is 0, programs may map what is unmapped: those of WASI have data there.
+/// Where guest addresses begin and end. Laid out like Linux: an unmapped first 64 KiB, data, heap,
+/// mappings, stack. As on a host with vm.mmap_min_addr of 0, programs may map the unmapped part:
+/// WASI programs have data there.
 pub mod space {
-    /// The lowest address that is mapped unless a program asks for a lower one; the linker puts data here.
+    /// The lowest address that is mapped unless a program asks for a lower one; the linker puts
+    /// data here.
     pub const FIRST: u64 = 1 << 16;
     /// One past the highest address that is ever mapped.
     pub const END: u64 = 0xffff_0000;
@@ -72,7 +75,7 @@ impl Memory {
         Memory { guest, map: Mutex::new(map), history: Mutex::default(), needed: AtomicUsize::new(0) }
     }
 
-    /// Makes accessible what [`CageMemory::withhold`] has taken away, and keeps it so until what is returned goes.
+    /// Restores the access that [`CageMemory::withhold`] has removed, as long as the result lives.
     pub fn give_back(&self) -> Needed<'_> {
         self.needed.fetch_add(1, Ordering::AcqRel);
         let mut map = self.map();
@@ -90,7 +93,8 @@ impl Memory {
         MapGuard(self.map.locked())
     }
 
-    /// Whether nothing is mapped at `addr`; false if that cannot be told without waiting for another thread.
+    /// Whether nothing is mapped at `addr`; false if the answer would need waiting for another
+    /// thread.
     pub fn is_hole(&self, addr: u64) -> bool {
         self.map.try_lock().is_ok_and(|map| map.mapped_at(addr).is_none())
     }
@@ -163,8 +167,9 @@ impl CageMemory {
         }
     }
 
-    /// For a cage that ends: takes all access to its memory away, so that a thread that is in the middle of a long copy
-    /// leaves it by a fault. Not while the memory is needed. [`Memory::give_back`] undoes it.
+    /// Called for a cage that ends: removes all access to its memory, so that a thread in the
+    /// middle of a long copy leaves it by a fault. Does nothing while the memory is needed.
+    /// [`Memory::give_back`] undoes it.
     pub fn withhold(&self) {
         if self.is_borrowed() {
             return;

@@ -1,8 +1,8 @@
 //! Growing, shrinking and moving mappings: the work of mremap(2).
 //!
-//! The host's own way of growing a mapping in place or on the move would leave holes in the reservation, which another
-//! mapping of the process could take. So what grows is mapped piece by piece, and what moves leaves its
-//! place mapped until it is given back.
+//! If the host grew a mapping in place or moved it, it would leave holes in the reservation, which
+//! another mapping of the process could take. So mappings grow piece by piece, and the old place of
+//! a moved one stays mapped until it is given back.
 
 use std::ops::Range;
 
@@ -38,7 +38,8 @@ impl Memory {
         Ok(start)
     }
 
-    /// Moves the mapping at `old` in any case. Its place stays mapped, and has zeroes, or what the file or the shared memory has.
+    /// Moves the mapping at `old` even if it could stay. Its place stays mapped, with zeroes, or
+    /// the contents of the file or the shared memory.
     ///
     /// # Errors
     /// As of [`Memory::remap`].

@@ -1,8 +1,9 @@
-//! The map of an address space: which pages are mapped, how, and from what.
+//! The map of an address space: the mapped pages, their protection and their sources.
 //!
-//! A plain data structure: it makes no host call. [`Memory`](super::Memory) changes it together with the host, under
-//! one lock. Addresses are guest addresses and multiples of the page size. Regions never overlap, and
-//! neighbours that could be one region are one, but for those of an attached segment; how many mappings the host may have for them is another count (`host`).
+//! A plain data structure: it makes no host call. [`Memory`](super::Memory) changes it together
+//! with the host, under one lock. Addresses are guest addresses and multiples of the page size.
+//! Regions never overlap, and neighbours that could be one region are one, except for those of an
+//! attached segment; `host` counts the host's mappings for them.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -69,14 +70,15 @@ pub struct Region {
     pub usage: Use,
     /// The effect of fork on it.
     pub on_fork: OnFork,
-    /// The shared memory segment that was attached here: shmat(2). Once apart, its parts stay apart, and each counts: `shm_nattch`.
+    /// The shared memory segment that was attached here: shmat(2). Once apart, its parts stay
+    /// apart, and each counts: `shm_nattch`.
     pub segment: Option<Attached>,
     /// Whether it stays in the host's memory: mlock(2).
     pub locked: bool,
     /// Whether nobody has access, whatever its protection is: madvise(2) `MADV_GUARD_INSTALL`.
     pub guarded: bool,
-    /// Tells mappings of files and shared memory apart: equal for pages that lie next to each other in one of
-    /// them. 0 for private zeroed memory.
+    /// Tells mappings of files and shared memory apart: equal for pages that lie next to each other
+    /// in one of them. 0 for private zeroed memory.
     source: u64,
 }
 
@@ -334,7 +336,8 @@ impl Vmmap {
         if splits > 0 && !self.may_have(splits) { Err(Errno::ENOMEM) } else { Ok(()) }
     }
 
-    /// Takes `len` free bytes for `region`: at `hint` if they are free there, else as high as possible.
+    /// Takes `len` free bytes for `region`: at `hint` if they are free there, else as high as
+    /// possible.
     ///
     /// # Errors
     /// ENOMEM.
@@ -403,7 +406,8 @@ impl Vmmap {
         *self = Vmmap { charged: self.charged, ..Vmmap::within(self.space.clone(), self.limit) };
     }
 
-    /// Takes the pages of `range` out of the map and returns what they were; regions that reach beyond are cut.
+    /// Takes the pages of `range` out of the map and returns what they were; regions that reach
+    /// beyond are cut.
     fn carve(&mut self, range: Range<u64>) -> Vec<(Range<u64>, Region)> {
         let parts: Vec<_> = self.parts(range).map(|(part, region)| (part, *region)).collect();
         for (part, region) in &parts {
@@ -424,13 +428,15 @@ impl Vmmap {
     /// Adds new pages where nothing is.
     fn insert(&mut self, range: Range<u64>, region: Region) {
         let end = range.end;
-        // The host joins them with one neighbour; of two that have been touched it does not make one.
+        // The host joins them with one neighbour; two neighbours that have been touched do not
+        // become one mapping.
         if self.join(range, region) == 2 {
             self.seam(end);
         }
     }
 
-    /// Adds a region where nothing is, and joins it with neighbours that are alike. Returns how many those were.
+    /// Adds a region where nothing is, and joins it with neighbours that are alike. Returns how
+    /// many those were.
     fn join(&mut self, range: Range<u64>, region: Region) -> usize {
         debug_assert!(range.start < range.end && range.start.is_multiple_of(PAGE) && range.end.is_multiple_of(PAGE));
         debug_assert!(self.is_free(range.clone()));

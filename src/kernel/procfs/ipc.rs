@@ -1,4 +1,5 @@
-//! Texts about System V objects: what /proc/sysvipc says. They are those of the runner, which all its cages share.
+//! Texts about System V objects: the files of /proc/sysvipc. They are those of the runner, which
+//! all its cages share.
 
 use std::fmt::Write;
 

@@ -1,7 +1,8 @@
 //! getdents64(2) of a directory of ours.
 //!
-//! The position is the key of the next entry, not a count, so that a process that ends meanwhile makes no other one be
-//! left out. Keys ascend: 0 and 1 are `.` and `..`, then the fixed names, then what has a number.
+//! The position is the key of the next entry, not a count, so that no entry is left out when a
+//! process ends meanwhile. Keys ascend: 0 and 1 are `.` and `..`, then come the fixed names, then
+//! the numbers.
 
 use lind_abi::{Errno, Len, Out, Result};
 
@@ -26,10 +27,11 @@ struct Listed {
     kind: u8,
 }
 
-/// Writes entries from position `from` on to the guest's buffer. Returns the bytes written and the new position.
+/// Writes entries from position `from` on to the guest's buffer. Returns the bytes written and the
+/// new position.
 ///
 /// # Errors
-/// EINVAL when not even one entry fits; EFAULT; ENOENT when what the directory is about has gone.
+/// EINVAL when not even one entry fits; EFAULT; ENOENT when the directory's subject is gone.
 pub(crate) fn list(cx: &Ctx<'_>, place: &Place, from: u64, buf: Out<u8>, len: Len) -> Result<(usize, u64)> {
     let mut bytes: Vec<u8> = Vec::new();
     let room = usize::try_from(len.0.min(1 << 20)).unwrap_or(0);

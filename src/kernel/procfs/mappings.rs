@@ -51,7 +51,8 @@ impl Resident {
         self.locked += if region.locked { here } else { 0 };
     }
 
-    /// How many others share a page is not known: each is counted whole. Nothing here is known to be clean.
+    /// The number of sharers of a page is not known: each page is counted whole. Nothing here is
+    /// known to be clean.
     fn write(&self, text: &mut String) {
         let all = self.shared + self.private;
         let rows = [

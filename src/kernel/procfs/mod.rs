@@ -162,7 +162,8 @@ impl Subject<'_> {
         self.cage.as_ref().ok_or(Errno::ENOENT)
     }
 
-    /// The process, if it has not ended: a zombie has a name and a state, and no directory, program or memory.
+    /// The process, if it has not ended: a zombie has a name and a state, and no directory, program
+    /// or memory.
     fn living(&self) -> Result<&Arc<Cage>> {
         self.cage().and_then(|cage| if cage.is_dead() { Err(Errno::ENOENT) } else { Ok(cage) })
     }
@@ -320,8 +321,9 @@ fn in_table(node: &Node, entries: &'static [Entry], name: &[u8]) -> Option<Node>
     Some(node.below(entry, Cow::Borrowed(entry.name.as_bytes())))
 }
 
-/// A process that the caller may see: itself, a descendant, or what is in the same sandbox. All grates that stand over the caller
-/// stand over that too, so neither they nor what runs beside them is seen; nor are the others of lind-boot's line.
+/// A process that the caller may see: itself, a descendant, or a process in the same sandbox. The
+/// latter has all the caller's grates, so neither grates nor programs beside them are seen; nor are
+/// the others of lind-boot's line.
 fn seen(cx: &Ctx<'_>, id: CageId) -> Option<Arc<Cage>> {
     let cage = cx.kernel.cages.get(id)?;
     let beside = || {

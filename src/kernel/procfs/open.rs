@@ -101,7 +101,8 @@ pub(crate) fn open(cx: &Ctx<'_>, place: Place, flags: OpenFlags) -> Result<Opene
     }
 }
 
-/// open(2) of what may be written. The host's file is there to be read, and refuses what is written past [`super::change`].
+/// open(2) of a setting. The host's file is there to be read, and refuses writes that bypass
+/// [`super::change`].
 fn open_setting(
     cx: &Ctx<'_>,
     place: Place,
@@ -153,12 +154,13 @@ pub(crate) fn create(cx: &Ctx<'_>, place: &Place, name: &[u8], flags: OpenFlags,
     Ok(Opened::New(opened))
 }
 
-/// open(2) of what is open: /proc/self/fd/N. A file inside the root is opened as its own mode allows. Of any other the
-/// descriptor is all there is, so nobody gets more than it allows: an open file of its own if the host lets us, else
-/// the same one, emptied and from its beginning if that is asked for.
+/// open(2) of an open file: /proc/self/fd/N. A file inside the root is opened as its own mode
+/// allows. Any other is known only by its descriptor, so the new one permits no more than that: an
+/// open file of its own if the host permits it, else the same one, emptied and from its beginning
+/// if that is asked for.
 ///
 /// # Errors
-/// EACCES; ENXIO for sockets and the like; what the host says.
+/// EACCES; ENXIO for sockets and the like; the host's errors.
 pub(crate) fn reopen(cx: &Ctx<'_>, file: &FileRef, flags: OpenFlags) -> Result<Opened> {
     if flags.has(OpenFlags::O_CREAT | OpenFlags::O_EXCL) {
         return Err(Errno::EEXIST);
@@ -225,8 +227,9 @@ fn reopen_host(cx: &Ctx<'_>, file: &File, flags: OpenFlags) -> Result<File> {
     open_unless_run(cx, flags.0, |flags| cx.kernel.root.open_found(file.dir(), flags)).map(|host| File::new(host, kind))
 }
 
-/// A directory of ours. To the host it is the root, so that reading and writing fail as they do for any directory, and a position, which is
-/// ours. Nobody gets to what is in the root by it: all else asks what kind of file it is, and it cannot be sent in a message.
+/// A directory of ours. To the host it is the root, so that reading and writing fail as they do for
+/// any directory; its position is ours. It gives no access to the root's contents: all other calls
+/// check the kind of file, and it cannot be sent in a message.
 fn placeholder(cx: &Ctx<'_>, place: Place) -> Result<Opened> {
     let root = &cx.kernel.root;
     let flags = OFlags::RDONLY | OFlags::DIRECTORY;
@@ -248,7 +251,8 @@ fn by_path(cx: &Ctx<'_>, place: Place) -> Result<Opened> {
 /// A text as a file that can only be read.
 fn text_file(root: &Root, text: &[u8]) -> Result<OwnedFd> {
     let file = sealed_text(text)?;
-    // The host's own /proc may be missing; then it is sealed and at its beginning, but seems writable.
+    // The host's own /proc may be missing; then the file is sealed and at its beginning, but seems
+    // writable.
     root.open_again(file.as_fd(), 0).or_else(|_| {
         rustix::fs::seek(&file, rustix::fs::SeekFrom::Start(0)).map_err(host::errno)?;
         Ok(file.into())

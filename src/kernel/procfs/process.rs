@@ -62,7 +62,8 @@ pub(super) fn comm(subject: &Subject<'_>) -> Result<Vec<u8>> {
     Ok([&name(subject)?[..], b"\n"].concat())
 }
 
-/// The file that runs, which for a script is its interpreter's. Where that has no name in the root, what the program was started by.
+/// The executable, which for a script is its interpreter's. If it has no name in the root, the name
+/// by which it was started.
 pub(super) fn exe(subject: &Subject<'_>) -> Result<Vec<u8>> {
     let cage = subject.living()?;
     let (program, text) = {
@@ -126,8 +127,8 @@ fn state(cage: &Cage, thread: Option<&Thread>) -> (char, &'static str) {
     }
 }
 
-/// Whether a thread is in a call that may wait, or has lent its host thread to a child. Any other that does not run could, also one that has not
-/// begun.
+/// Whether a thread is in a call that may wait, or has lent its host thread to a child. Any other
+/// that does not run could, also one that has not begun.
 fn seems_to_wait(thread: &Thread) -> bool {
     thread.waits.load(Ordering::Relaxed)
 }
@@ -317,7 +318,8 @@ pub(super) fn nobody(_: &Subject<'_>) -> Result<Vec<u8>> {
     Ok(u32::MAX.to_string().into_bytes())
 }
 
-/// Where in Linux a process waits: a name that has no meaning here, which is also what those get who may not know.
+/// The place in Linux where a process waits: a name that has no meaning here, and that Linux also
+/// shows to readers without permission.
 pub(super) fn waits_at(_: &Subject<'_>) -> Result<Vec<u8>> {
     Ok(b"0".to_vec())
 }

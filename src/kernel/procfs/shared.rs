@@ -1,7 +1,7 @@
 //! Shared memory with names: the files of /dev/shm.
 //!
-//! Files without a place on any disk (memfd_create(2)), known by name to the cages of one runner and gone with the last
-//! of name, descriptors and mappings. There are no directories.
+//! Files without a place on any disk (memfd_create(2)), known by name to the cages of one runner
+//! and gone with the last of name, descriptors and mappings. There are no directories.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};

@@ -15,7 +15,8 @@ use crate::host;
 use crate::root::devices::TTY;
 use crate::terminal;
 
-/// The device numbers of our trees: block-less file systems have major 0, and the host gives out minors from below.
+/// The device numbers of our trees: block-less file systems have major 0, and the host gives out
+/// minors from below.
 pub(super) const PROC_DEVICE: u64 = 0xfff0_00fe;
 pub(super) const DEV_DEVICE: u64 = 0xfff0_00ff;
 pub(super) const SYS_DEVICE: u64 = 0xfff0_00fd;

@@ -127,7 +127,7 @@ pub(super) fn list(numbers: &[usize]) -> Vec<u8> {
     format!("{}\n", runs.join(",")).into_bytes()
 }
 
-/// The same as a mask: words of 32 bits, the highest first and no longer than it takes for `most` numbers.
+/// The same as a mask: words of 32 bits, the highest first, as many as `most` numbers need.
 pub(super) fn mask(numbers: &[usize], most: usize) -> Vec<u8> {
     let mut words = vec![0_u32; most.div_ceil(32).max(1)];
     for number in numbers.iter().filter(|&&number| number < most) {

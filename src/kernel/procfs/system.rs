@@ -1,6 +1,7 @@
-//! Texts about the machine: what /proc says besides processes.
+//! Texts about the machine: the files of /proc that are not about processes.
 //!
-//! They agree with sysinfo(2) and uname(2): memory is at most what the cage may map, processes are those that it may see.
+//! They agree with sysinfo(2) and uname(2): memory is at most what the cage may map, processes are
+//! those that it may see.
 
 use std::fmt::Write;
 

@@ -1,4 +1,4 @@
-//! Guests against /proc and /dev: behind both walls nothing of the host shows, and no way leads out.
+//! Guests against /proc and /dev: behind both walls the host stays hidden, and no path leads out.
 
 use lind_abi::layout::Stat;
 use lind_abi::{Errno, nr};

@@ -48,8 +48,8 @@ enum Target {
     File(FileRef),
 }
 
-/// Whether a path that starts at `start` may lead through one of our trees, links of the host's aside: it begins there, or
-/// names a tree after going to the root or up.
+/// Whether a path that starts at `start` may lead through one of our trees, even without links of
+/// the host's: it begins there, or names a tree after going to the root or up.
 #[inline]
 pub(crate) fn may_enter(start: &Start, path: &CStr) -> bool {
     let path = path.to_bytes();
@@ -171,7 +171,8 @@ fn begin(start: Start) -> At {
     }
 }
 
-/// Whether this is the directory of ours that is not to be left. The walk began there, and no link has led elsewhere.
+/// Whether this is the directory of ours that must not be left. The walk began there, and no link
+/// has led elsewhere.
 fn is_scope(at: &At, scope: Option<&Place>) -> bool {
     matches!((at, scope), (At::Ours(place), Some(scope)) if place.is_directory() && place.0.len() == scope.0.len())
 }

@@ -1,7 +1,8 @@
-//! The host's device nodes that guests may open: null, zero, full, random, urandom, tty, and pseudoterminals.
+//! Device nodes of the host that guests may open: null, zero, full, random, urandom, tty, and
+//! pseudoterminals.
 //!
-//! A root made without privileges cannot contain device nodes, and programs cannot do without these. Their modes and
-//! owners cannot be changed from here.
+//! A root made without privileges cannot contain device nodes, and programs cannot do without
+//! these. Their modes and owners cannot be changed from here.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 

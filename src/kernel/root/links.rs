@@ -16,7 +16,8 @@ use crate::host;
 /// A directory, and how a thread finds itself in it.
 pub(super) struct Links {
     directory: OwnedFd,
-    /// Whether threads are called there as they call themselves. A /proc of another namespace has other numbers, and all of it is needed then.
+    /// Whether threads have the same numbers in it as they have themselves. A /proc of another
+    /// namespace has other numbers, and all of it is needed then.
     own_numbers: bool,
 }
 

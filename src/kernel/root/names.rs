@@ -11,7 +11,8 @@ use super::{PATIENCE, Root, Walls, identity};
 use crate::host::{self, PATH_MAX};
 
 impl Root {
-    /// The path of an open directory, as a guest would spell it. A rename may make it untrue at any time.
+    /// The path of an open directory, as a guest would spell it. A rename may make it untrue at any
+    /// time.
     ///
     /// # Errors
     /// ENOENT when it has been removed or moved out of the root.
@@ -19,8 +20,8 @@ impl Root {
         self.below_root(dir.mount, self.host_path(dir.fd)?)
     }
 
-    /// The path of an open file inside the root, as a guest would spell it, and ` (deleted)` behind that of one that has
-    /// been removed. Like any path it may be untrue by now.
+    /// The path of an open file inside the root, as a guest would spell it, and ` (deleted)` behind
+    /// that of one that has been removed. Like any path it may be untrue by now.
     ///
     /// # Errors
     /// ENOENT when it has been moved out of the root.
@@ -98,7 +99,8 @@ impl Root {
         if nameless || named() { Ok(()) } else { Err(Errno::EROFS) }
     }
 
-    /// Whether the mount of the host's in which a path of the root lies cannot be changed. The root itself cannot.
+    /// Whether the mount of the host's in which a path of the root lies is read-only. The root
+    /// itself is.
     fn is_mounted_read_only(&self, path: &[u8]) -> bool {
         self.mount_of(path).is_none_or(|(_, read_only)| *read_only)
     }
@@ -170,11 +172,11 @@ impl Root {
         if whole.len() >= PATH_MAX { Err(Errno::ENAMETOOLONG) } else { CString::new(whole).map_err(|_| Errno::EINVAL) }
     }
 
-    /// Follows the dots that a path begins with, from a directory too deep to have a path. Returns where they lead and
-    /// the rest of the path.
+    /// Follows leading `..` components of a path, from a directory too deep to have a path. Returns
+    /// the directory reached and the rest of the path.
     ///
     /// # Errors
-    /// ENOENT when the directory is outside; what opening says.
+    /// ENOENT when the directory is outside; the errors of opening.
     pub(super) fn climb<'p>(&self, dir: BorrowedFd<'_>, path: &'p CStr) -> Result<(OwnedFd, &'p CStr)> {
         let root = identity(self.directory())?;
         let up = |dir: BorrowedFd<'_>, name: &CStr| {

@@ -30,7 +30,8 @@ impl MountId {
     pub const NONE: MountId = MountId(u16::MAX);
 }
 
-/// A directory that a look-up starts at, and the mount it was found by. With an empty path it may be any file.
+/// A directory at which a look-up starts, and the mount by which it was found. With an empty path
+/// it may be any file.
 #[derive(Clone, Copy, Debug)]
 pub struct Dir<'a> {
     /// The directory.
@@ -138,10 +139,11 @@ impl Table {
         }
     }
 
-    /// Makes an empty directory or file in a directory; in the root directory too, where guests cannot.
+    /// Makes an empty directory or file in a directory; also in the root directory, where guests
+    /// cannot.
     ///
     /// # Errors
-    /// EROFS; what the host says.
+    /// EROFS; the host's errors.
     pub fn create(&self, dir: &Found, name: &[u8], directory: bool) -> Result<()> {
         if dir.mount != MountId::ROOT && self.is_read_only(dir.mount) {
             return Err(Errno::EROFS);
@@ -235,7 +237,8 @@ impl Table {
         self.at(mount).id == id
     }
 
-    /// The mount that is on top of a file which was found by another. Those above others at the same place are counted.
+    /// The mount that is on top of a file which was found by another. Mounts on top of others at
+    /// the same place are followed.
     pub(super) fn crossing(&self, mount: MountId, id: Identity) -> Option<MountId> {
         let mut found = None;
         let (mut mount, mut id) = (mount, id);
@@ -273,7 +276,8 @@ impl Table {
         self.0.iter().any(|mount| mount.point.as_ref().is_some_and(|point| point.id == id))
     }
 
-    /// The mount that an absolute path leads into whatever anybody renames, and how much of the path leads there. The host finds the rest alone.
+    /// The mount that an absolute path leads into despite all possible renames, and how much of the
+    /// path leads there. The host finds the rest alone.
     pub(super) fn jump(&self, path: &[u8]) -> Option<(MountId, usize)> {
         let leads = |mount: &Mount| {
             mount.fixed && path.starts_with(&mount.path) && path.get(mount.path.len()).is_none_or(|&byte| byte == b'/')
@@ -287,7 +291,8 @@ impl Table {
         found.filter(|id| !self.is_covered(*id) && self.is_directory(*id)).map(|id| (id, longest))
     }
 
-    /// The mounts whose sources this path of the host's lies in, with what is left of the path: the last of them first.
+    /// The mounts whose sources contain this path of the host's, with the rest of the path: the
+    /// last mount first.
     pub(super) fn by_source<'p>(
         &self,
         path: &'p [u8],

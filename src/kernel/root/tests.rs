@@ -1,4 +1,5 @@
-//! Guests against walls: each test runs behind both. In one file, as all are about one thing: where a path may lead.
+//! Guests against walls: each test runs behind both. In one file, as all are about one thing: where
+//! a path may lead.
 
 use std::os::fd::AsFd;
 
@@ -398,7 +399,7 @@ fn racing_renames_never_lead_outside() {
     });
 }
 
-/// A guest that mounts nothing may still have a root with /proc in it: its own descriptors there lead anywhere.
+/// A root without mounts may still contain /proc: its own descriptors there lead anywhere.
 #[test]
 fn magic_links_lead_nowhere() {
     in_world(Walls::Openat2, |w| {

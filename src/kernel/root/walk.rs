@@ -1,10 +1,12 @@
-//! How a path leads through the mounts of a [`Table`].
+//! Walks a path through the mounts of a [`Table`].
 //!
-//! Mostly the host is asked once: for what is below a mount without others in it, beneath its source. Where that leads out
-//! (EXDEV), the path is walked name by name: each is opened in the directory before and never followed by the host, so
-//! that a rename under way can only make a look-up fail or find what was there a moment ago. `..` is never asked of the
-//! host either: it is the directory that is there now on the way from the mount's source, found beneath that. So nothing above a
-//! source is ever open, even if a directory is moved out of it meanwhile.
+//! Mostly the host resolves it with one call: beneath the source of a mount that has no others
+//! inside. If the path leads out (EXDEV), it is walked name by name: each is opened in the
+//! directory before and never followed by the host, so that a concurrent rename can only make a
+//! look-up fail or find the state of a moment ago. `..` is never resolved by the host either: the
+//! walk goes from the mount's source to the directory as it is now, and takes the one above it on
+//! that way. So nothing above a source is ever open, even if a directory is moved out of it
+//! meanwhile.
 
 use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, OwnedFd};
@@ -36,7 +38,8 @@ pub(super) struct Way {
 }
 
 impl Root {
-    /// A start and a path that the host alone resolves rightly, as long as it stays beneath. None where only a walk can tell.
+    /// A start and a path that the host alone resolves correctly, as long as it stays beneath. None
+    /// if a walk is needed.
     pub(super) fn directly<'p>(
         &'p self,
         table: &'p Table,
@@ -125,7 +128,8 @@ impl Root {
     }
 }
 
-/// The directory above one whose path is too long for the host: by the host's `..`, if the mount's source is above that.
+/// The directory above one whose path is too long for the host: by the host's `..`, if the mount's
+/// source is above that.
 fn climb(table: &Table, dir: Dir<'_>) -> Result<Found> {
     let up = |dir: &dyn AsFd| {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -247,7 +251,8 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// One name. None where it is the last and the host is to act on it, else what is to be walked then.
+    /// Takes one step, by one name. None if it is the last and the host is to act on it, else the
+    /// path that is still to be walked.
     fn step(&mut self, name: &[u8], after: &[u8], is_last: bool) -> Result<Option<Vec<u8>>> {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;

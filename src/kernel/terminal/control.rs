@@ -25,11 +25,12 @@ pub(crate) enum Change {
     Settings,
 }
 
-/// Lets the caller through to its terminal if it is in front, or if that does not matter. Otherwise its process group gets
-/// SIGTTIN or SIGTTOU, and the caller waits for whatever comes of it.
+/// Lets the caller use its terminal if it is in the foreground, or if that does not matter.
+/// Otherwise its process group gets SIGTTIN or SIGTTOU, and the caller waits for the outcome.
 ///
 /// # Errors
-/// EINTR; EIO where the signal would do nothing: it is blocked or ignored (reading only), or the group is orphaned.
+/// EINTR; EIO if the signal would have no effect: it is blocked or ignored (reading only), or the
+/// group is orphaned.
 pub(crate) fn check_front(cx: &Ctx<'_>, file: &Arc<File>, change: Change) -> Result<()> {
     let (number, reads) = match change {
         Change::Read => (signal::number(Signals::SIGTTIN), true),
@@ -91,11 +92,11 @@ fn own<T>(cx: &Ctx<'_>, file: &Arc<File>, act: impl FnOnce(&mut Terminal) -> Res
     if terminal.session == session || from_master { act(terminal) } else { Err(Errno::ENOTTY) }
 }
 
-/// TIOCSPGRP: puts a group in front.
+/// TIOCSPGRP: puts a group in the foreground.
 ///
 /// # Errors
-/// ENOTTY unless it is the caller's terminal; ESRCH without such a group, EPERM for one of another session; what
-/// `check_front` says.
+/// ENOTTY unless it is the caller's terminal; ESRCH without such a group, EPERM for one of another
+/// session; the errors of `check_front`.
 pub(crate) fn set_group(cx: &Ctx<'_>, file: &Arc<File>, group: i32) -> Result<()> {
     check_front(cx, file, Change::Settings)?;
     let (session, _) = session_and_group(cx);
@@ -131,7 +132,8 @@ pub(crate) fn signal_front(cx: &Ctx<'_>, file: &Arc<File>, number: u32) -> Resul
 /// TIOCSCTTY: makes it the terminal of the caller's session.
 ///
 /// # Errors
-/// EPERM unless the caller leads a session without a terminal, and the terminal is without a session.
+/// EPERM unless the caller leads a session without a terminal, and the terminal is without a
+/// session.
 pub(crate) fn take(cx: &Ctx<'_>, file: &Arc<File>) -> Result<()> {
     let (session, group) = session_and_group(cx);
     let mut state = cx.kernel.terminals.lock();
@@ -152,7 +154,7 @@ pub(crate) fn take(cx: &Ctx<'_>, file: &Arc<File>) -> Result<()> {
 /// TIOCNOTTY: the session's leader gives its terminal up.
 ///
 /// # Errors
-/// ENOTTY unless it is the caller's; EPERM for others than the leader, who keep what their session has.
+/// ENOTTY unless it is the caller's; EPERM for other members, who keep their session's terminal.
 pub(crate) fn leave(cx: &Ctx<'_>, file: &Arc<File>) -> Result<()> {
     let (session, _) = session_and_group(cx);
     let front = own(cx, file, |terminal| {
@@ -175,8 +177,9 @@ fn tell_group(kernel: &Kernel, group: u32, numbers: &[u32]) {
     }
 }
 
-/// A cage has ended. If it led a session, those in front on its terminal get SIGHUP, and the terminal is free. Where the terminal has gone before,
-/// those who were in front get SIGCONT too.
+/// Handles the end of a cage. If it led a session, the foreground group of its terminal gets
+/// SIGHUP, and the terminal is free. If the terminal had gone before, the former foreground group
+/// gets SIGCONT too.
 pub(crate) fn leader_ended(kernel: &Kernel, leader: &Cage) {
     if leader.session() != leader.id.0 {
         return;
@@ -198,8 +201,8 @@ pub(crate) fn leader_ended(kernel: &Kernel, leader: &Cage) {
     }
 }
 
-/// Tells the leaders of sessions whose terminals have lost their masters; those in front hear of it when the leader ends. To be called where files have been closed and no
-/// locks are held.
+/// Signals the leaders of sessions whose terminals have lost their masters; foreground groups get a
+/// signal when the leader ends. Called after files have been closed, without any lock.
 #[inline]
 pub(crate) fn gone(kernel: &Kernel) {
     if kernel.terminals.hung.load(Ordering::Relaxed) {

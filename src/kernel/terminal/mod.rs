@@ -95,7 +95,8 @@ impl Terminals {
         state.masters.iter().filter(|(_, master)| master.file.strong_count() > 0).map(|(&number, _)| number).collect()
     }
 
-    /// The process group in front on a session's terminal that somebody outside types at: whom a signal from there is for.
+    /// The foreground process group of a session's terminal with a user outside, which gets the
+    /// signals typed there.
     pub(crate) fn console_group(&self, kernel: &Kernel, session: u32) -> Option<u32> {
         let state = self.lock();
         let is_outside = |terminal: &&Terminal| terminal.number.is_none() || terminal.served;

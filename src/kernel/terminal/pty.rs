@@ -43,7 +43,7 @@ pub(crate) fn open_master(cx: &Ctx<'_>, flags: u32) -> Result<Arc<File>> {
     make(cx.kernel, flags, false)
 }
 
-/// A new pseudoterminal. `served`: it is the runner's own, which no limit of the guests keeps from having it.
+/// A new pseudoterminal. `served`: it is the runner's own, to which no limit of the guests applies.
 ///
 /// # Errors
 /// As `open_master`.
@@ -66,17 +66,20 @@ pub(super) fn make(kernel: &Arc<Kernel>, flags: u32, served: bool) -> Result<Arc
     Ok(file)
 }
 
-/// Whether the caller may open it. Of one that is served, the session that it controls and what comes of its leader: what earlier
-/// commands have left behind is not to hear what is typed for this one.
+/// Whether the caller may open it. A served terminal may be opened by its session and by
+/// descendants of the session's leader: programs that earlier commands have left behind must not
+/// read what is typed for this one.
 fn may_open(cx: &Ctx<'_>, terminal: &Terminal) -> bool {
     let leader = terminal.session;
     !terminal.served || leader != 0 && (cx.cage.session() == leader || cx.cage.descends_from(CageId(leader)))
 }
 
-/// open(2) of /dev/pts/N. A session leader without a terminal gets this one, unless O_NOCTTY says not.
+/// open(2) of /dev/pts/N. A session leader without a terminal gets this one, unless O_NOCTTY is
+/// given.
 ///
 /// # Errors
-/// ENOENT without such a master; EACCES for one that is served to others; EIO while it is locked, what else the host says.
+/// ENOENT without such a master; EACCES for one that is served to others; EIO while it is locked,
+/// other errors of the host.
 pub(crate) fn open_slave(cx: &Ctx<'_>, number: u32, flags: u32) -> Result<Arc<File>> {
     let master = cx.kernel.terminals.lock().masters.get(&number).and_then(|master| master.file.upgrade());
     let master = master.ok_or(Errno::ENOENT)?;
@@ -112,8 +115,8 @@ impl State {
         self.masters.values().filter(of_guest).count()
     }
 
-    /// Forgets pseudoterminals whose masters have been closed. Returns the sessions that have lost their terminal, and the
-    /// groups that were in front there.
+    /// Drops pseudoterminals whose masters have been closed. Returns the sessions that have lost
+    /// their terminal, and their foreground groups.
     pub(super) fn forget_closed(&mut self) -> Vec<(u32, u32)> {
         let mut lost = Vec::new();
         let terminals = &mut self.terminals;

@@ -2,11 +2,12 @@
 
 use super::*;
 
-/// The numbers the test plays with: both sides of DIRECT, some outside the default, one beyond 32 bits.
+/// The numbers the test plays with: both sides of DIRECT, some outside the default, one beyond 32
+/// bits.
 const NUMBERS: [u64; 12] = [0, 1, 60, 231, 1009, 1010, 1011, 1001, 3000, 0xffff_fffe, 0xffff_ffff_0000, 39];
 
-/// A table as one would write it without regard to speed: below DIRECT every number has a handler of its own, above it
-/// only those that were given one.
+/// A table written without regard to speed: below DIRECT every number has a handler of its own,
+/// above it only numbers with a registration.
 #[derive(Clone, Default)]
 struct Model {
     own: BTreeMap<u64, Handler>,
@@ -134,7 +135,7 @@ fn a_refused_change_changes_nothing() {
     assert_eq!(table.get(0), handler);
 }
 
-/// Somebody else who changes the table waits from the question whether it may be changed until it has been.
+/// Another thread that changes the table waits from the check until the change has been made.
 #[test]
 fn what_a_change_rests_on_holds_until_it_is_made() {
     let handler = Handler::Grate { cage: CageId(1), entry: 2, serialized: false };

@@ -72,8 +72,8 @@ pub fn next_step(kernel: &Kernel, thread: &Thread) -> Step {
     }
 }
 
-/// Acts on signals for a call that was interrupted, except that handlers do not run. Whether the call may go on
-/// as if nothing had happened.
+/// Acts on signals for a call that was interrupted, except that handlers do not run. Returns
+/// whether the call may continue as if nothing had happened.
 pub(crate) fn settle(kernel: &Kernel, thread: &Thread) -> bool {
     while thread.attention() & Attention::SIGNAL != 0 {
         match take(kernel, thread, Taking { handlers: false, stands: true }) {
@@ -87,8 +87,8 @@ pub(crate) fn settle(kernel: &Kernel, thread: &Thread) -> bool {
     thread.attention() & Attention::INTERRUPTS == 0
 }
 
-/// Acts on signals for a thread that has lent its host thread, whoever calls: handlers wait until it is back. Where its cage is stopped
-/// it counts as standing.
+/// Acts on signals for a thread that has lent its host thread: handlers wait until it is back. If
+/// its cage is stopped, the thread counts as stopped.
 pub(super) fn settle_lender(kernel: &Kernel, thread: &Thread) {
     while thread.attention() & Attention::SIGNAL != 0 && thread.attention() & LEAVING == 0 {
         match take(kernel, thread, Taking { handlers: false, stands: false }) {

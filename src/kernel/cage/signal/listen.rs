@@ -112,8 +112,8 @@ pub(crate) fn listen_for(listener: &Signalfd, mask: u64) {
     }
 }
 
-/// Puts files of its own in the place of its parent's, in the table of a child of `parent` that is being made. The child is to listen by those
-/// that are returned.
+/// Replaces its parent's files by files of its own, in the table of a child of `parent` that is
+/// being made. Returns those by which the child is to listen.
 ///
 /// # Errors
 /// EMFILE.

@@ -59,7 +59,8 @@ pub(crate) mod flag {
     pub const SA_SIGINFO: u32 = 4;
     pub const SA_ONSTACK: u32 = 0x0800_0000;
     pub const SA_RESTART: u32 = 0x1000_0000;
-    /// Not Linux's: libc's cancellation, which ends a call also where another handler lets it go on.
+    /// An addition to Linux's flags for libc's cancellation: ends a call even if another handler
+    /// would let it continue.
     pub const SA_LIND_INTERRUPT: u32 = 0x2000_0000;
     pub const SA_NODEFER: u32 = 0x4000_0000;
     pub const SA_RESETHAND: u32 = 0x8000_0000;
@@ -79,7 +80,7 @@ pub(crate) const fn number(signal: u32) -> u8 {
 /// The signals that cannot be blocked, ignored or handled.
 pub(crate) const UNBLOCKABLE: u64 = bit(number(Number::SIGKILL)) | bit(number(Number::SIGSTOP));
 
-/// The signal of memory that is not there, or not to be used so, and what its si_code says of which.
+/// The signal of invalid memory accesses, and its si_code for each kind.
 const SEGV: u8 = number(Number::SIGSEGV);
 const SEGV_MAPERR: i32 = 1;
 const SEGV_ACCERR: i32 = 2;
@@ -118,7 +119,8 @@ pub(crate) struct Signals {
     actions: Box<[Sigaction; 64]>,
     /// Signals that wait for any thread.
     shared: Queue,
-    /// Whether a stop signal was taken and SIGCONT has not come since: the taker decides what it does without the lock.
+    /// Whether a stop signal was taken and SIGCONT has not come since: its taker decides without
+    /// holding the lock.
     stop_taken: bool,
     /// The signal that has stopped the cage, until SIGCONT.
     stop: Option<u8>,
@@ -199,7 +201,8 @@ pub(crate) struct OfThread {
     pending: AtomicU64,
     /// Whether it is stopped together with its cage.
     stopped: AtomicBool,
-    /// The mask to go back to when the handlers have run that a call like sigsuspend(2) was waiting for.
+    /// The mask to restore when the handlers have run for which a call like sigsuspend(2) was
+    /// waiting.
     saved_mask: Mutex<Option<u64>>,
     /// Whether a call of this thread returned EINTR because of a signal.
     interrupted: AtomicBool,
@@ -242,7 +245,8 @@ impl Cage {
         self.signals.locked()
     }
 
-    /// Replaces what a signal does, and returns what it did. Where it is now ignored, pending ones are gone.
+    /// Replaces the disposition of a signal, and returns the old one. If the signal is now ignored,
+    /// pending ones are dropped.
     pub(crate) fn set_action(&self, signal: u8, new: Option<Sigaction>) -> Sigaction {
         let mut signals = self.signals();
         let slot = &mut signals.actions[usize::from(signal) - 1];
@@ -293,7 +297,8 @@ impl Cage {
     }
 }
 
-/// A thread of `cage` has ended: what it was to take is offered to others, and a stop may be complete without it.
+/// Handles the end of a thread of `cage`: signals meant for it are offered to others, and a stop
+/// may be complete without it.
 pub(crate) fn thread_left(kernel: &Kernel, cage: &Cage) {
     if cage.pending.load(Ordering::SeqCst) != 0 {
         send::offer_shared(kernel, cage);
@@ -326,7 +331,8 @@ impl Thread {
 
     /// Sends the thread, which is the calling one, the signal of a fault of its own.
     pub fn fault(&self, kernel: &Kernel, info: Info) {
-        // To the host all of a cage's memory is mapped, and what the cage has not mapped may not be accessed.
+        // To the host all of a cage's memory is mapped, but without access where the cage has no
+        // mapping.
         let code = match info.code {
             SEGV_ACCERR if self.cage.memory.is_hole(u64::from(info.address())) => SEGV_MAPERR,
             code => code,
@@ -336,7 +342,8 @@ impl Thread {
         let _ = send_to_thread(kernel, self, info);
     }
 
-    /// Whether a signal would do nothing to it: the question that terminals ask before SIGTTIN and SIGTTOU.
+    /// Whether a signal would have no effect on it: terminals check that before SIGTTIN and
+    /// SIGTTOU.
     #[allow(dead_code, reason = "terminals do not ask yet")]
     pub(crate) fn blocks_or_ignores(&self, signal: u8) -> bool {
         self.blocks(signal) || self.cage.signals().action(signal) == Action::Ignore

@@ -1,5 +1,5 @@
-//! Orphaned process groups: those in which nobody has a parent in another group of the same session, so that no shell
-//! is there to continue what stops.
+//! Orphaned process groups: groups in which no process has a parent in another group of the same
+//! session, so that no shell is there to continue stopped ones.
 
 use lind_abi::flags::Signals as Number;
 
@@ -7,7 +7,8 @@ use super::{Info, number, send, send_to_group};
 use crate::Kernel;
 use crate::cage::Cage;
 
-/// Whether a process group is orphaned. `ended` does not count any more, neither as a member nor as a parent.
+/// Whether a process group is orphaned. `ended` does not count any more, either as a member or as a
+/// parent.
 pub(crate) fn group_is_orphaned(kernel: &Kernel, group: u32, ended: Option<&Cage>) -> bool {
     let counts = |cage: &Cage| !cage.is_dead() && ended.is_none_or(|ended| ended.id != cage.id);
     !kernel.cages.all().iter().filter(|cage| counts(cage) && cage.group() == group).any(|member| {

@@ -10,8 +10,8 @@ use lind_abi::CageId;
 use crate::Kernel;
 use crate::cage::{Cage, Credentials, capability};
 
-/// The grates that stand over a cage: those in its table, and those in the tables of the cages it descends from, because
-/// composers send on what it does by these tables.
+/// The grates of a cage: those in its table, and those in the tables of the cages it descends from,
+/// because composers route its calls by these tables.
 pub(crate) fn grates_over(kernel: &Kernel, cage: &Cage) -> Vec<CageId> {
     let mut over = cage.handlers.grates();
     if over.is_empty() {
@@ -33,7 +33,8 @@ pub(crate) fn stands_over(kernel: &Kernel, grate: CageId, cage: &Cage) -> bool {
         || between.filter_map(|&id| kernel.cages.get(id)).any(|above| above.handlers.grates().contains(&grate))
 }
 
-/// Whether credentials let a process signal another: its real and effective user, and the other's real and saved.
+/// Whether credentials permit a process to signal another: the sender's real and effective user,
+/// and the receiver's real and saved.
 pub(crate) fn ids_allow(own: &Credentials, of: [u32; 3]) -> bool {
     own.can(capability::KILL) || own.uid[..2].iter().any(|id| [of[0], of[2]].contains(id))
 }

@@ -9,7 +9,8 @@ use super::{Info, bit};
 /// The first real-time signal.
 pub(super) const FIRST_REALTIME: u8 = 32;
 
-/// The signals of faults, which come before all others: SIGSEGV, SIGBUS, SIGILL, SIGTRAP, SIGFPE, SIGSYS.
+/// The signals of faults, which come before all others: SIGSEGV, SIGBUS, SIGILL, SIGTRAP, SIGFPE,
+/// SIGSYS.
 const FAULTS: u64 = bit(11) | bit(7) | bit(4) | bit(5) | bit(8) | bit(31);
 
 /// Pending signals of a thread or a cage, in the order in which they came.
@@ -33,8 +34,8 @@ impl Queue {
     /// Adds a signal, unless it is a standard one that waits already.
     ///
     /// # Errors
-    /// EAGAIN when `limit` wait and the sender has to know: for real-time signals that were not sent by kill(2). Others
-    /// are kept without their info.
+    /// EAGAIN when `limit` wait and the sender has to know: for real-time signals that were not
+    /// sent by kill(2). Others are kept without their info.
     pub fn push(&mut self, info: Info, limit: u64) -> Result<()> {
         let mask = bit(info.signal);
         if info.signal < FIRST_REALTIME && self.bits & mask != 0 {

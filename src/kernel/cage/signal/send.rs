@@ -38,8 +38,8 @@ pub(crate) fn send_to_group(kernel: &Kernel, group: u32, info: Info) -> bool {
     any
 }
 
-/// Sends a signal to several cages in one moment: it waits for all of them before one of them acts on it. A shell must not hear of the end of a
-/// command that ^C has ended before it has been sent that itself.
+/// Sends a signal to several cages at once: it is queued for all of them before any of them acts on
+/// it. A shell must get the signal of ^C before it learns that the command has ended by it.
 pub(crate) fn send_to_all(kernel: &Kernel, mut cages: Vec<Arc<Cage>>, info: Info) {
     // The order in which locks of several are taken; and nobody's is taken twice.
     cages.sort_by_key(|cage| cage.id);
@@ -57,19 +57,23 @@ pub(crate) fn send_to_all(kernel: &Kernel, mut cages: Vec<Arc<Cage>>, info: Info
 /// The origins of signals from outside.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Origin {
-    /// A process that sent it to the runner: kill(2) and its like, or a timer that the runner's starter had set.
+    /// A process sent it to the runner: kill(2) and its like, or a timer that the runner's starter
+    /// had set.
     Process,
     /// The terminal that was handed in: what was typed there, its size, its end.
     Terminal,
 }
 
-/// The cages that a signal from outside is for, also those that are ending: of what the terminal sends those in front there, of what a
-/// process sends the first cage alone, or with its group if it is SIGCONT. Grates stand for the programs that they run. Of the end of a terminal its session's leader is told too.
+/// The cages that a signal from outside is for, including those that are ending: a signal of the
+/// terminal goes to the foreground group, a signal of a process to the first cage alone, or with
+/// its group if it is SIGCONT. Grates act as the programs that they run. The end of a terminal is
+/// also sent to its session's leader.
 pub fn outside_targets(kernel: &Kernel, first: &Arc<Cage>, signal: u8, origin: Origin) -> Vec<Arc<Cage>> {
     if origin == Origin::Process {
         let mut targets = with_programs(kernel, first);
         if u32::from(signal) == Number::SIGCONT {
-            // A shell continues all of a job: to it the job is the process group that this process is in.
+            // A shell continues a whole job: to the shell the job is the process group that this
+            // process is in.
             let groups: Vec<_> = targets.iter().map(|cage| cage.group()).collect();
             let known: Vec<_> = targets.iter().map(|cage| cage.id).collect();
             let beside = |cage: &Arc<Cage>| groups.contains(&cage.group()) && !known.contains(&cage.id);
@@ -87,7 +91,8 @@ pub fn outside_targets(kernel: &Kernel, first: &Arc<Cage>, signal: u8, origin: O
     targets
 }
 
-/// Whether there is, or was, a program that a signal from outside can be for. Grates of the command line leave them to theirs.
+/// Whether a program exists, or existed, that a signal from outside can be for. Grates of the
+/// command line leave them to theirs.
 pub fn has_program(kernel: &Kernel) -> bool {
     kernel.line().runs()
 }
@@ -124,8 +129,9 @@ pub fn end_all_of(kernel: &Kernel, first: CageId) {
     }
 }
 
-/// Ends all programs by SIGKILL, and no grate of the runner's line: these end when there is nobody left that they stand before, and may
-/// have something to save. To be repeated, for those that are made meanwhile.
+/// Ends all programs by SIGKILL, but no grate of the runner's line: these end when they have no
+/// clients left, and may have something to save. Has to be repeated, for programs that are started
+/// meanwhile.
 pub fn end_programs(kernel: &Kernel) {
     for cage in kernel.cages.all() {
         if !cage.is_dead() && !crate::cage::searches(kernel, &cage) {
@@ -134,11 +140,13 @@ pub fn end_programs(kernel: &Kernel) {
     }
 }
 
-/// Sends on a signal that has come from outside. Of the process that sent it a cage may know no more.
+/// Delivers a signal that has come from outside. A cage may learn no more about the process that
+/// sent it.
 pub fn from_outside(kernel: &Kernel, first: &Arc<Cage>, signal: u8, origin: Origin) {
     let info = if origin == Origin::Process { Info::lost(signal) } else { Info::kernel(signal) };
     let targets = outside_targets(kernel, first, signal, origin);
-    // The host forgets a SIGCONT when a stop follows at once: it has let this process go on, and the first cage has not heard of it.
+    // The host drops a SIGCONT when a stop follows at once: this process runs, and the first cage
+    // has not got it.
     let stopped = bit(signal) & STOPPING != 0 && first.is_stopped();
     // A thread that is about to stop the process because its own cage stopped either does so
     // before, or finds that SIGCONT has come.
@@ -153,13 +161,14 @@ pub fn from_outside(kernel: &Kernel, first: &Arc<Cage>, signal: u8, origin: Orig
     }
 }
 
-/// The cages that have ended while a thread of theirs has not left yet. That takes a moment, or as long as a grate likes whose handler it is in.
+/// The cages that have ended while one of their threads has not left yet. This takes a moment, or
+/// as long as the grate takes whose handler it is in.
 pub fn ended_but_there(kernel: &Kernel) -> Vec<Arc<Cage>> {
     kernel.cages.all().into_iter().filter(|cage| cage.is_dead() && !cage.threads().is_empty()).collect()
 }
 
-/// Whether it has done nothing yet about a signal that was for all of it: it has ended by it and is still there, or a thread should take it.
-/// Grates leave signals to their programs.
+/// Whether it has not acted yet on a signal that was for all of it: it has ended by it and still
+/// exists, or a thread should take it. Grates leave signals to their programs.
 pub fn has_not_answered(kernel: &Kernel, cage: &Cage, signal: u8) -> bool {
     let threads = cage.threads();
     if kernel.engine().serves(cage) {
@@ -234,7 +243,8 @@ fn queue(cage: &Cage, signals: &mut Signals, to: Option<&Thread>, info: Info, en
         Some(to) => threads.iter().find(|thread| std::ptr::eq(Arc::as_ptr(thread), to)),
         None => threads.iter().filter(of_guest).find(|thread| !thread.blocks(signal)),
     };
-    // Linux decides by the first thread whether a signal to the cage is blocked, and so not to be dropped yet.
+    // Linux decides by the first thread whether a signal to the cage is blocked, and so must not be
+    // dropped yet.
     let first = to.or_else(|| threads.iter().find(of_guest).map(|thread| &**thread));
     let ready = taker.is_some_and(|taker| !taker.blocks(signal));
     match signals.action(signal) {
@@ -265,7 +275,8 @@ fn queue(cage: &Cage, signals: &mut Signals, to: Option<&Thread>, info: Info, en
         }
     }
     cage.waiting_changed(signals, bit(signal));
-    // Asked again: a thread that has changed its mask meanwhile has either seen the signal or is seen here.
+    // Checked again: a thread that has changed its mask meanwhile has either seen the signal or is
+    // seen here.
     let taker = match to {
         Some(_) => taker,
         None => threads.iter().filter(of_guest).find(|thread| !thread.blocks(signal)),

@@ -29,7 +29,8 @@ pub(super) enum Ended {
     Complete,
 }
 
-/// Begins to stop a cage, for one of its threads that has taken the signal, unless SIGCONT has come since.
+/// Begins to stop a cage, for one of its threads that has taken the signal, unless SIGCONT has come
+/// since then.
 pub(super) fn begin(kernel: &Kernel, cage: &Cage, signal: u8) {
     let threads = {
         let mut signals = cage.signals();
@@ -73,7 +74,8 @@ pub(super) fn stand(kernel: &Kernel, thread: &Thread) {
     thread.notice(Attention::SIGNAL);
 }
 
-/// As far as others can see the thread stands: it has lent its host thread, and will stand when it is back, if the stop has not ended then.
+/// Counts the thread as stopped: it has lent its host thread, and will stop when it is back, if the
+/// stop has not ended by then.
 pub(super) fn count_as_standing(kernel: &Kernel, thread: &Thread) {
     thread.unnotice(Attention::SIGNAL);
     thread.signals.stopped.store(true, Ordering::Relaxed);
@@ -86,7 +88,8 @@ impl Thread {
         super::deliver::settle_lender(kernel, self);
     }
 
-    /// The engine's word that the thread has its host thread back: it looks for signals and stops itself.
+    /// Called by the engine when the thread has its host thread back: it looks for signals and may
+    /// stop.
     pub fn is_back(&self) {
         self.signals.stopped.store(false, Ordering::Relaxed);
         self.notice(Attention::SIGNAL);
@@ -139,8 +142,8 @@ fn tell_parent(kernel: &Kernel, cage: &Cage, change: Change) {
     }
 }
 
-/// Stops this process, for whoever has started it to see. Of the first cage and the command behind its grates, which often stop at once,
-/// one does so until the outside says that it goes on.
+/// Stops this process, so that its parent sees it. The first cage and the command behind its grates
+/// often stop at once; only one of them stops the process until SIGCONT comes from outside.
 fn stop_process(kernel: &Kernel, cage: &Cage) {
     let mut stopped = kernel.stopped_outside.locked();
     if !*stopped && cage.is_stopped() {
@@ -149,8 +152,8 @@ fn stop_process(kernel: &Kernel, cage: &Cage) {
     }
 }
 
-/// Whether there may be a shell outside that sees its jobs stop: there is a terminal, and nothing ends the run after a time. Where there is none,
-/// the run of a command that has stopped itself waits for what continues it.
+/// Whether a shell outside may see its jobs stop: there is a terminal, and no time limit ends the
+/// run. Otherwise the run of a command that has stopped waits for a SIGCONT.
 fn has_job_control(kernel: &Kernel) -> bool {
     const NOCTTY: u32 = 0o400;
     let terminal = || kernel.root.devices().open(&kernel.root, crate::root::devices::TTY, NOCTTY);

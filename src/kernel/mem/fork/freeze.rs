@@ -1,12 +1,13 @@
-//! Freezing: what many forks would copy again and again is put where parent and children share it (docs/fork.md, "Memory").
+//! Freezing: memory that many forks would copy again and again is put where parent and children
+//! share it (docs/fork.md, "Memory").
 //!
-//! Memory is looked at in blocks. A block that exists for the most part, and was copied by the last fork, is written to a
-//! [`Layer`](crate::mem::frozen::Layer) and mapped from there, privately: who writes a page of it gets a copy, as after
-//! Linux's own fork. A block of which many pages were written by the next fork was better left alone: it is thawed, and not
-//! frozen again for a while.
+//! The unit is a block. A block that exists for the most part, and was copied by the last fork, is
+//! written to a [`Layer`](crate::mem::frozen::Layer) and mapped from there, privately: a process
+//! that writes a page of it gets a copy, as after Linux's own fork. A block is thawed if many of
+//! its pages were written before the next fork, and not frozen again for a while.
 //!
-//! While a block is written to its layer it is read-only. Nothing but the thread that forks touches it; a grate that has
-//! the right to, and writes to a cage that asked it for nothing, may get EFAULT.
+//! While a block is written to its layer it is read-only. Only the thread that forks touches it; a
+//! grate that may write to the cage's memory without being asked may get EFAULT.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -27,7 +28,8 @@ const DENSE: u64 = BLOCK / PAGE / 4;
 const WORTH: u64 = 2 * BLOCK;
 /// The layers of one space; one more puts them together.
 const LAYERS: usize = 8;
-/// The ranges of one layer in one space: each is a mapping of the host's, of which there are not many.
+/// The ranges of one layer in one space: each is a mapping of the host's, of which there are not
+/// many.
 const SPANS: usize = 64;
 /// For how many forks a block that was thawed is let alone.
 const REST: u32 = 16;
@@ -112,7 +114,8 @@ impl Memory {
         Ok(found)
     }
 
-    /// Thaws what is left of layers that this space has not half of any more: what it does not use of them is kept for nothing.
+    /// Thaws the rest of layers of which this space has less than half: the unused part is kept for
+    /// nothing.
     fn thaw_wasteful(&self, map: &mut Vmmap, may: &[Range<u64>]) {
         for (layer, bytes) in map.frozen.layers() {
             if bytes * 2 >= layer.kept() {
@@ -178,7 +181,7 @@ impl Memory {
         Ok(())
     }
 
-    /// Writes a block to a layer: what has been written of it, or all if some of it comes from another layer.
+    /// Writes a block to a layer: its written pages, or all if some of it comes from another layer.
     fn save(&self, map: &Vmmap, block: &Range<u64>, layer: BorrowedFd<'_>, offset: u64, file: &OwnedFd) -> Result<()> {
         if map.frozen.bytes(block.clone()) > 0 {
             return self.save_run(block.clone(), layer, offset);

@@ -171,7 +171,8 @@ fn data_lie_where_data_may() {
 struct Held {
     word: u64,
     initial: u64,
-    /// It has been elsewhere: whether it is the program's data still depends on what forks have done to it.
+    /// It has been moved: whether it is the program's data still depends on what forks have done to
+    /// it.
     moved: bool,
 }
 

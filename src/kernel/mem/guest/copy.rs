@@ -1,11 +1,12 @@
 //! Copies that survive a fault.
 //!
-//! All routines lie between `lind_copy_begin` and `lind_copy_end`, keep nothing on the stack, and fail at
-//! `lind_copy_fault`, which returns 1 to their caller. So a fault at any instruction in the range is
-//! recovered by moving the program counter there; [`fixup`] says where.
+//! All routines lie between `lind_copy_begin` and `lind_copy_end`, keep nothing on the stack, and
+//! fail at `lind_copy_fault`, which returns 1 to their caller. So a fault at any instruction in the
+//! range is recovered by moving the program counter there; [`fixup`] says where.
 //!
-//! Small sizes go by overlapping moves (all loads before the stores), then a loop; from 1 KiB `rep movsb`. Measured
-//! against memcpy on a processor with fast short repeats: 2.3/2.0 ns for 64 bytes, equal from 4 KiB.
+//! Small sizes go by overlapping moves (all loads before the stores), then a loop; from 1 KiB `rep
+//! movsb`. Measured against memcpy on a processor with fast short repeats: 2.3/2.0 ns for 64 bytes,
+//! equal from 4 KiB.
 
 use core::arch::global_asm;
 use core::mem::{MaybeUninit, offset_of};
@@ -13,7 +14,8 @@ use core::mem::{MaybeUninit, offset_of};
 use lind_abi::layout::{LindAnswer, LindArg, LindCall, STRUCTS};
 use lind_abi::{CageId, Call, Errno, Owners, Result, Word};
 
-/// Types any bytes are a valid value of, without padding, so that they may be copied to and from a guest as bytes.
+/// Types any bytes are a valid value of, without padding, so that they may be copied to and from a
+/// guest as bytes.
 ///
 /// # Safety
 /// The type has no padding, no invalid bit patterns, no references and no interior mutability.
@@ -29,7 +31,8 @@ pod!(u8 i8 u16 i16 u32 i32 u64 i64 u128 i128);
 
 macro_rules! layouts {
     ($($t:ident)*) => { $(
-        // SAFETY: integers and arrays of them; without padding, as the assertion below checks for every struct.
+        // SAFETY: integers and arrays of them; without padding, as the assertion below checks for
+        // every struct.
         unsafe impl Pod for lind_abi::layout::$t {}
     )* };
 }
@@ -372,8 +375,9 @@ pub(super) unsafe fn take_answer(from: *mut u8) -> Result<LindAnswer> {
     }
 }
 
-/// Writes a call as a `struct lind_call`: once, and not by way of a copy that would have to be read back. An argument and its owner
-/// are one store, since grates load them as one: a wide load waits for two narrow stores.
+/// Writes a call as a `struct lind_call`: once, and not by way of a copy that would have to be read
+/// back. An argument and its owner are one store, since grates load them as one: a wide load waits
+/// for two narrow stores.
 ///
 /// # Safety
 /// `to` has room for one in a guest's reservation.

@@ -1,10 +1,12 @@
 //! The process's SIGSEGV and SIGBUS handler.
 //!
-//! Order: a fault in a copy routine continues at its error exit; else the engine's hook may move the program counter;
-//! else whatever was installed before. Everything here is async-signal-safe and takes no lock.
+//! A fault in a copy routine continues at its error exit; else the engine's hook may move the
+//! program counter; else the handler that was installed before runs. Everything here is
+//! async-signal-safe and takes no lock.
 //!
-//! Installed before the engine installs its own, so that the engine sees a guest's ordinary faults first and passes
-//! on what it cannot explain. It runs on the alternate stack every Rust thread has.
+//! Installed before the engine installs its own, so that the engine sees a guest's ordinary faults
+//! first and passes on what it cannot explain. It runs on the alternate stack every Rust thread
+//! has.
 
 use core::ffi::{c_int, c_void};
 use core::mem::MaybeUninit;
@@ -42,7 +44,8 @@ impl Fault {
     /// Continues at `pc` instead of repeating the fault.
     ///
     /// # Safety
-    /// Continuing there with the registers and stack as they are is sound; frames that are skipped own nothing.
+    /// Continuing there with the registers and stack as they are is sound; frames that are skipped
+    /// own nothing.
     pub unsafe fn resume_at(&mut self, pc: usize) {
         self.set_register(libc::REG_RIP, pc);
     }
@@ -56,7 +59,8 @@ impl Fault {
     }
 
     fn register(&self, which: c_int) -> usize {
-        // SAFETY: `context` is what the host passed to the handler that made this value, and lives until it returns.
+        // SAFETY: `context` is what the host passed to the handler that made this value, and lives
+        // until it returns.
         let value = unsafe { (&(*self.context).uc_mcontext.gregs)[index(which)] };
         #[allow(clippy::cast_possible_truncation, reason = "x86-64 only")]
         {
@@ -74,7 +78,8 @@ fn index(register: c_int) -> usize {
     usize::try_from(register).unwrap_or(0)
 }
 
-/// Sees faults outside the copy routines; true if the thread may continue. Must be async-signal-safe.
+/// Sees faults outside the copy routines; true if the thread may continue. Must be
+/// async-signal-safe.
 pub type Hook = fn(&mut Fault) -> bool;
 
 static HOOK: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
@@ -82,7 +87,8 @@ static PREVIOUS: OnceLock<[libc::sigaction; 2]> = OnceLock::new();
 
 /// Installs the handler, once per process; a later call only replaces the hook.
 ///
-/// These are statics because the host's signal dispositions are: one handler serves every kernel in the process.
+/// These are statics because the host's signal dispositions are: one handler serves every kernel in
+/// the process.
 pub fn install_fault_handler(hook: Option<Hook>) {
     if let Some(hook) = hook {
         HOOK.store(hook as *mut c_void, Ordering::Release);
@@ -98,7 +104,8 @@ pub fn install_fault_handler(hook: Option<Hook>) {
 
 fn current(signal: c_int) -> libc::sigaction {
     let mut action = MaybeUninit::zeroed();
-    // SAFETY: asks for the current action; all zeroes is a valid sigaction should the call fail, which it cannot.
+    // SAFETY: asks for the current action; all zeroes is a valid sigaction should the call fail,
+    // which it cannot.
     unsafe {
         libc::sigaction(signal, ptr::null(), action.as_mut_ptr());
         action.assume_init()
@@ -112,7 +119,8 @@ fn install(signal: c_int) {
     unsafe {
         let action = action.assume_init_mut();
         action.sa_sigaction = handler as usize;
-        // NODEFER: continuing elsewhere must not leave the signal blocked, and a fault in the handler is a crash.
+        // NODEFER: continuing elsewhere must not leave the signal blocked, and a fault in the
+        // handler is a crash.
         action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_NODEFER;
         libc::sigemptyset(&raw mut action.sa_mask);
         let result = libc::sigaction(signal, action, ptr::null_mut());
@@ -144,8 +152,9 @@ extern "C" fn on_fault(signal: c_int, info: *mut libc::siginfo_t, context: *mut 
 /// Hands the fault to the action that was installed before ours.
 unsafe fn delegate(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
     let previous = PREVIOUS.get().map(|both| if signal == libc::SIGSEGV { &both[0] } else { &both[1] });
-    // SAFETY: the previous action is as the host reported it: a handler of the kind its flags say, or a default,
-    // which is put back so that repeating the fault ends the process the ordinary way.
+    // SAFETY: the previous action is as the host reported it: a handler of the kind its flags say,
+    // or a default, which is put back so that repeating the fault ends the process the ordinary
+    // way.
     unsafe {
         match previous {
             Some(action) if action.sa_sigaction != libc::SIG_DFL && action.sa_sigaction != libc::SIG_IGN => {

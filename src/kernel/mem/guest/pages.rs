@@ -9,7 +9,8 @@ use lind_abi::{Errno, Result};
 
 use super::{GuestMemory, HUGE, HostRange, PAGE, SPACE, copy, trim};
 
-/// Mapping operations, on whole pages of the guest's space. `start` and `len` must be multiples of [`PAGE`], else EINVAL.
+/// Mapping operations, on whole pages of the guest's space. `start` and `len` must be multiples of
+/// [`PAGE`], else EINVAL.
 impl GuestMemory {
     /// Maps zeroed private pages.
     pub fn map_anonymous(&self, start: u64, len: u64, prot: c_int) -> Result<()> {
@@ -36,12 +37,14 @@ impl GuestMemory {
         self.map(start, len, prot, flags, file.as_raw_fd(), offset)
     }
 
-    /// Whether the host would map a file so: maps it at an address of the host's choosing and drops it again.
+    /// Whether the host would map a file so: maps it at an address of the host's choosing and drops
+    /// it again.
     pub fn try_map_file(&self, len: u64, prot: c_int, shared: bool, file: BorrowedFd<'_>, offset: u64) -> Result<()> {
         let offset = i64::try_from(offset).map_err(|_| Errno::EOVERFLOW)?;
         let len = usize::try_from(len).map_err(|_| Errno::ENOMEM)?;
         let flags = if shared { libc::MAP_SHARED } else { libc::MAP_PRIVATE } | libc::MAP_NORESERVE;
-        // SAFETY: without MAP_FIXED nothing that exists is touched, and what is unmapped is the mapping just made.
+        // SAFETY: without MAP_FIXED nothing that exists is touched, and what is unmapped is the
+        // mapping just made.
         unsafe {
             let start = libc::mmap(ptr::null_mut(), len, data_only(prot), flags, file.as_raw_fd(), offset);
             if start == libc::MAP_FAILED {
@@ -66,7 +69,8 @@ impl GuestMemory {
     /// Changes protection.
     pub fn protect(&self, start: u64, len: u64, prot: c_int) -> Result<()> {
         let pages = self.pages(start, len)?;
-        // SAFETY: changes only pages of the reservation; code that touches them expects faults (fact 3).
+        // SAFETY: changes only pages of the reservation; code that touches them expects faults
+        // (fact 3).
         check(unsafe { libc::mprotect(pages.as_ptr(), pages.len, data_only(prot)) })
     }
 
@@ -125,8 +129,8 @@ impl GuestMemory {
         check(unsafe { libc::mincore(pages.as_ptr(), pages.len, resident.as_mut_ptr()) })
     }
 
-    /// Moves the contents of `len` bytes of mappings from `from` to `to`, replacing what is there; `from` stays mapped
-    /// and reads as zeroes, or as its file.
+    /// Moves the contents of `len` bytes of mappings from `from` to `to`, replacing mappings there;
+    /// `from` stays mapped and reads as zeroes, or as its file.
     ///
     /// The two must not overlap (EINVAL).
     pub fn move_pages(&self, from: u64, to: u64, len: u64) -> Result<()> {
@@ -134,7 +138,8 @@ impl GuestMemory {
         self.remap(from, len, to, len, libc::MREMAP_DONTUNMAP)
     }
 
-    /// Maps at `to`, for `len` bytes, the file or shared memory that is mapped at `from`, beginning with the page there.
+    /// Maps at `to`, for `len` bytes, the file or shared memory that is mapped at `from`, beginning
+    /// with the page there.
     ///
     /// EINVAL if that is private.
     pub fn duplicate_shared(&self, from: u64, to: u64, len: u64) -> Result<()> {
@@ -149,13 +154,15 @@ impl GuestMemory {
         let old = parent.pages(start, len)?;
         let new = self.pages(start, len)?;
         let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED;
-        // SAFETY: with an old length of 0 the old mapping stays as it is; what is replaced is in this reservation.
+        // SAFETY: with an old length of 0 the old mapping stays as it is; what is replaced is in
+        // this reservation.
         let mapped = unsafe { libc::mremap(old.as_ptr(), 0, new.len, flags, new.as_ptr()) };
         if mapped == libc::MAP_FAILED { Err(last_error()) } else { Ok(()) }
     }
 
-    /// Puts private pages with the same contents in the place of what is mapped, writable, and huge where the host can. They
-    /// are read-only while they are copied: who writes to them meanwhile faults.
+    /// Replaces mapped pages by private ones with the same contents, writable, and huge if the host
+    /// can. They are read-only while they are copied: a thread that writes to them meanwhile
+    /// faults.
     pub fn make_anonymous(&self, start: u64, len: u64) -> Result<()> {
         let old = self.pages(start, len)?;
         self.protect(start, len, libc::PROT_READ)?;
@@ -169,9 +176,10 @@ impl GuestMemory {
     fn copy_over(&self, old: HostRange<'_>) -> Result<()> {
         let prot = libc::PROT_READ | libc::PROT_WRITE;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-        // SAFETY: a new mapping at an address of the host's choosing touches nothing that exists. Part of it is filled, from guest
-        // memory that may fault (fact 3), and then moved over pages of the reservation; the rest is dropped. The host looks for
-        // room in its tables before it unmaps what is there.
+        // SAFETY: a new mapping at an address of the host's choosing touches nothing that exists.
+        // Part of it is filled, from guest memory that may fault (fact 3), and then moved over
+        // pages of the reservation; the rest is dropped. The host looks for room in its tables
+        // before it unmaps what is there.
         unsafe {
             let room = libc::mmap(ptr::null_mut(), old.len + HUGE, prot, flags, -1, 0);
             if room == libc::MAP_FAILED {
@@ -207,16 +215,19 @@ impl GuestMemory {
         let new = self.pages(to, new_len)?;
         let old_len = if old_len == 0 { 0 } else { old.len };
         let flags = flags | libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED;
-        // SAFETY: both ranges are in the reservation, and with these flags and lengths nothing is unmapped but what was at `to`.
+        // SAFETY: both ranges are in the reservation, and with these flags and lengths nothing is
+        // unmapped but what was at `to`.
         let moved = unsafe { libc::mremap(old.as_ptr(), old_len, new.len, flags, new.as_ptr()) };
         if moved == libc::MAP_FAILED { Err(last_error()) } else { Ok(()) }
     }
 
     fn map(&self, start: u64, len: u64, prot: c_int, flags: c_int, file: c_int, offset: i64) -> Result<()> {
         let pages = self.pages(start, len)?;
-        // NORESERVE: what a guest may map is bounded by its own limit, not by the host's guess of what will be used.
+        // NORESERVE: what a guest may map is bounded by its own limit, not by the host's guess of
+        // what will be used.
         let flags = flags | libc::MAP_FIXED | libc::MAP_NORESERVE;
-        // SAFETY: MAP_FIXED replaces pages of the reservation only (`pages` checked that), and nothing holds references into them.
+        // SAFETY: MAP_FIXED replaces pages of the reservation only (`pages` checked that), and
+        // nothing holds references into them.
         let mapped = unsafe { libc::mmap(pages.as_ptr(), pages.len, data_only(prot), flags, file, offset) };
         if mapped == libc::MAP_FAILED { Err(last_error()) } else { Ok(()) }
     }

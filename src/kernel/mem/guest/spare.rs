@@ -29,7 +29,8 @@ pub fn check(more: usize) -> Result<()> {
     }
     let len = more.checked_add(RUNNERS).ok_or(Errno::ENOMEM)?;
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-    // SAFETY: a mapping at an address of the host's choosing touches nothing that exists, and it alone is unmapped.
+    // SAFETY: a mapping at an address of the host's choosing touches nothing that exists, and it
+    // alone is unmapped.
     unsafe {
         let found = libc::mmap(ptr::null_mut(), len, libc::PROT_NONE, flags, -1, 0);
         if found == libc::MAP_FAILED {

@@ -84,7 +84,8 @@ fn a_host_call_that_fails_leaves_map_and_host_agreed() {
     let memory = memory();
     let file = tempfile_read_only();
     let start = memory.map_pages(Place::Fixed(1 << 20), 8 * PAGE, RW, false, Content::Zero).unwrap();
-    // A shared writable mapping of a file open for reading: the host refuses, and what was there stays.
+    // A shared writable mapping of a file open for reading: the host refuses, and what was there
+    // stays.
     let refused = memory.map_pages(Place::Fixed(start), PAGE, RW, true, Content::File(file.as_fd(), 0));
     assert_eq!(refused, Err(Errno::EACCES));
     agrees(&memory, start..start + 8 * PAGE);

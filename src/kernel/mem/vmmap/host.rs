@@ -1,9 +1,10 @@
-//! How many mappings the host may have for a map: never fewer than it has.
+//! Counts the mappings that the host may have for a map: never fewer than it has.
 //!
-//! The host makes one mapping of neighbours only if they are alike in more than the map knows. Pages that were touched apart from
-//! each other stay apart, and so do pages that were moved from elsewhere. So what is one region is counted as more where
-//! such pages meet (a seam), and where some pages are of another kind than new ones would be (an odd range, or a piece
-//! of [`Frozen`](crate::mem::frozen::Frozen)).
+//! The host makes one mapping of neighbours only if they are alike in more than the map knows.
+//! Pages that were touched apart from each other stay apart, and so do pages that were moved from
+//! elsewhere. So a region counts as more where such pages meet (a seam), and where some pages are
+//! of another kind than new ones would be (an odd range, or a piece of
+//! [`Frozen`](crate::mem::frozen::Frozen)).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -55,7 +56,8 @@ impl Apart {
 }
 
 impl Vmmap {
-    /// How many mappings the host has for it, at most: one for each region and each gap, and what else is apart.
+    /// The most mappings that the host has for it: one for each region and each gap, and the pieces
+    /// that are apart.
     pub(in crate::mem) fn host_mappings(&self) -> usize {
         2 * self.regions.len() + 1 + 2 * self.frozen.len() + self.apart.len()
     }
@@ -98,7 +100,8 @@ impl Vmmap {
         self.apart.odd.insert(range.start, range.end);
     }
 
-    /// The places within `range` where the host may have the end of a mapping, whatever the map says.
+    /// The places within `range` where the host may have the end of a mapping, whatever the map
+    /// says.
     pub(in crate::mem) fn ends_within(&self, range: &Range<u64>) -> Vec<u64> {
         let odd = self.apart.odd_parts(range).into_iter().flat_map(|part| [part.start, part.end]);
         let seams = self.apart.seams.range(range.start..range.end.max(range.start)).copied();

@@ -1,4 +1,5 @@
-//! Where a path argument starts, and what it leads to: a file of the host's, or a place in the kernel's own trees.
+//! Path arguments: the start of a look-up, and its result, a file of the host's or a place in the
+//! kernel's own trees.
 
 use std::ffi::CStr;
 
@@ -18,10 +19,11 @@ impl Ctx<'_> {
         DirFd { number: libc::AT_FDCWD, cage: self.cage.id }
     }
 
-    /// The directory that `path` starts at. An absolute path starts nowhere, so that `dir` may be anything.
+    /// The directory at which `path` starts. For an absolute path `dir` may be anything.
     ///
     /// # Errors
-    /// ENOENT for an empty path, EBADF; ENOTDIR for what was not opened by a name inside the root.
+    /// ENOENT for an empty path, EBADF; ENOTDIR for a file that was not opened by a name inside the
+    /// root.
     #[inline]
     fn start(&self, dir: DirFd, path: &CStr) -> Result<Start> {
         let cage = self.owner(dir.cage)?;
@@ -118,8 +120,9 @@ impl Ctx<'_> {
         }
     }
 
-    /// As `act_within`, for what makes a file where a path leads: what is dangling for the host may lead into one of our trees, so
-    /// links are followed first where the host could find something else there.
+    /// As `act_within`, for calls that make a file at a path: a link that dangles for the host may
+    /// lead into one of our trees, so links are followed first where the host could find something
+    /// else there.
     ///
     /// # Errors
     /// As for `act`.

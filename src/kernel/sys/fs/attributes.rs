@@ -198,7 +198,8 @@ fn check_ours(file: &File) -> Result<()> {
     if matches!(file.kind, Kind::Pseudo(_)) { Err(Errno::EPERM) } else { Ok(()) }
 }
 
-/// Devices are the host's: those of every root, and terminals that were handed in. Guests use them as they are.
+/// Devices belong to the host: the nodes of every root, and terminals that were handed in. Guests
+/// use them as they are.
 fn changeable(cx: &Ctx<'_>, file: Dir<'_>) -> Result<rustix::fs::Stat> {
     let stat = rustix::fs::fstat(file).map_err(host::errno)?;
     match FileType::from_raw_mode(stat.st_mode) {

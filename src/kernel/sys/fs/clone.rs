@@ -35,7 +35,8 @@ pub(super) fn range(cx: &Ctx<'_>, to: &FileRef, source: Fd) -> Result<i32> {
     if !reads || !writes.1 || writes.2 { Err(Errno::EBADF) } else { Err(Errno::EOPNOTSUPP) }
 }
 
-/// FIDEDUPERANGE: ranges of other files with the same bytes as one of `from` would share its blocks.
+/// FIDEDUPERANGE: ranges of other files with the same bytes as one of `from` would share its
+/// blocks.
 ///
 /// # Errors
 /// ENOMEM for more of them than a page holds, EINVAL, EISDIR; EOPNOTSUPP.

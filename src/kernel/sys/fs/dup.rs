@@ -63,8 +63,9 @@ pub(crate) fn fcntl(cx: &Ctx<'_>, fd: Fd, cmd: FcntlCmd, arg: InOut<Flock>) -> R
     result
 }
 
-/// Commands about the number alone, which the host never hears of, and a look at flags. Grates ask for these of every number of a client, who may
-/// have made it dear to take his identity on: that sets all his groups.
+/// Commands about the number alone, which the host never sees, and those that read flags. Grates
+/// use these for every number of a client, and taking on the client's identity may be expensive: it
+/// sets all its groups.
 fn asks_nobody(cmd: FcntlCmd) -> bool {
     matches!(
         cmd.0,
@@ -85,7 +86,8 @@ fn carry_out(cx: &Ctx<'_>, fd: Fd, cmd: FcntlCmd, arg: InOut<Flock>) -> Result<i
             set_async(cx, fd, number & O_ASYNC != 0).map(|()| 0)
         }
         FcntlCmd::F_DUPFD | FcntlCmd::F_DUPFD_CLOEXEC => {
-            // As for dup, the new number is one of the cage that the call acts on: so a grate hands over a descriptor of its own.
+            // As for dup, the new number belongs to the cage that the call acts on, so a grate can
+            // pass on a descriptor of its own.
             let (file, table) = (cx.file(fd)?.into_share(), &cx.cage.fds);
             let from = usize::try_from(number).unwrap_or(usize::MAX);
             if from >= table.limit() {
@@ -130,7 +132,8 @@ fn of_file(cx: &Ctx<'_>, fd: Fd, cmd: FcntlCmd, arg: InOut<Flock>, number: u32) 
     }
 }
 
-/// The host refuses more than it lets pipes have, and what no power of two of 32 bits holds as no number at all.
+/// The host refuses sizes beyond its limit for pipes, and sizes beyond the largest 32-bit power of
+/// two as invalid.
 fn set_pipe_size(file: &FileRef, number: u32) -> Result<i32> {
     const MOST: u32 = 1 << 31;
     if number > MOST {

@@ -31,7 +31,8 @@ pub(crate) fn inotify_init1(cx: &Ctx<'_>, flags: InotifyFlags) -> Result<NewFd> 
     cx.cage.fds.add_host(host, flags.has(InotifyFlags::IN_CLOEXEC)).map(NewFd)
 }
 
-/// inotify_add_watch(2). Nothing in /proc or /dev can be watched (EACCES), but files that are open, by their links there.
+/// inotify_add_watch(2). Files in /proc or /dev cannot be watched (EACCES), except for open files,
+/// by their links there.
 pub(crate) fn inotify_add_watch(cx: &Ctx<'_>, fd: Fd, path: Path, mask: u32) -> Result<i32> {
     let watcher = cx.file(fd)?;
     let mut buf = PathBytes::default();
@@ -51,7 +52,8 @@ pub(crate) fn inotify_add_watch(cx: &Ctx<'_>, fd: Fd, path: Path, mask: u32) -> 
     })
 }
 
-/// Whether it is a file of memory, or was handed in: what names a directory that was handed in has are not the guest's business.
+/// Whether it is a file of memory, or was handed in: the names in a directory that was handed in
+/// are not shown to the guest.
 fn is_regular(file: &File) -> bool {
     matches!(file.kind, Kind::Host)
         && rustix::fs::fstat(file.host()).is_ok_and(|st| FileType::from_raw_mode(st.st_mode) == FileType::RegularFile)

@@ -1,4 +1,5 @@
-//! ioctl(2): the requests that are known to be harmless, and whose arguments have the same layout for guest and host.
+//! ioctl(2): the requests that are known to be harmless, and whose arguments have the same layout
+//! for guest and host.
 
 use lind_abi::flags::{IoctlRequest, OpenFlags};
 use lind_abi::layout::{Termios, Winsize};
@@ -15,7 +16,8 @@ use crate::terminal::Change;
 const TERMIOS2: usize = 44;
 const TERMIO: usize = 18;
 
-/// ioctl(2). A request that is neither in this list nor one about interfaces never reaches the host.
+/// ioctl(2). A request that is neither in this list nor one about interfaces never reaches the
+/// host.
 pub(crate) fn ioctl(cx: &Ctx<'_>, fd: Fd, request: IoctlRequest, arg: InOut<u8>) -> Result<i32> {
     use IoctlRequest as R;
     let file = cx.file(fd)?;
@@ -28,7 +30,8 @@ pub(crate) fn ioctl(cx: &Ctx<'_>, fd: Fd, request: IoctlRequest, arg: InOut<u8>)
         R::FIONREAD | R::FIONBIO | R::TIOCOUTQ | R::FIGETBSZ => pass(cx, &file, request, arg, size_of::<i32>()),
         R::FIOQSIZE => pass(cx, &file, request, arg, size_of::<i64>()),
         R::FS_IOC_GETFLAGS | R::FS_IOC_GETVERSION => pass(cx, &file, request, arg, size_of::<i64>()),
-        // The same, as a program spells them whose long has four bytes; that is all that the host writes for the others, too.
+        // The same, as spelled by a program whose long has four bytes; the host writes no more for
+        // the others, either.
         R::FS_IOC32_GETFLAGS => pass(cx, &file, IoctlRequest(R::FS_IOC_GETFLAGS), arg, size_of::<i32>()),
         R::FS_IOC32_GETVERSION => pass(cx, &file, IoctlRequest(R::FS_IOC_GETVERSION), arg, size_of::<i32>()),
         R::SIOCATMARK if matches!(file.kind, Kind::Socket(_)) => pass(cx, &file, request, arg, size_of::<i32>()),
@@ -58,7 +61,8 @@ fn pass(cx: &Ctx<'_>, file: &FileRef, request: IoctlRequest, arg: InOut<u8>, siz
     cx.blocking(|| host::fs::ioctl(file.host(), request.0, range))
 }
 
-/// Requests about terminals; None for any other. Those that change something are for whoever is in front.
+/// Requests about terminals; None for any other. Those that change something are for the foreground
+/// group.
 fn terminal(cx: &Ctx<'_>, fd: Fd, file: &FileRef, request: IoctlRequest, arg: InOut<u8>) -> Option<Result<i32>> {
     use IoctlRequest as R;
     let pass = |size| pass(cx, file, request, arg, size);
@@ -114,7 +118,8 @@ fn terminal(cx: &Ctx<'_>, fd: Fd, file: &FileRef, request: IoctlRequest, arg: In
     Some(result)
 }
 
-/// TIOCSETD. N_TTY is the one that all terminals begin with; others are drivers of the host's, which a guest is not to make it load.
+/// TIOCSETD. All terminals begin with N_TTY; others are drivers of the host's, which a guest must
+/// not make it load.
 fn discipline(cx: &Ctx<'_>, file: &FileRef, arg: InOut<u8>) -> Result<i32> {
     const N_TTY: i32 = 0;
     if !matches!(file.kind, Kind::Terminal | Kind::Master(_)) {

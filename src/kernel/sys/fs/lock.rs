@@ -25,7 +25,8 @@ pub(super) enum Wait {
     No,
 }
 
-/// flock(2). The host keeps these: they belong to the open file description, of which it has the same idea.
+/// flock(2). The host keeps these: they belong to the open file description, which is the same for
+/// the host.
 pub(crate) fn flock(cx: &Ctx<'_>, fd: Fd, op: LockOp) -> Result<()> {
     let file = cx.file(fd)?;
     let operation = match (op.0 & !LockOp::LOCK_NB, op.has(LockOp::LOCK_NB)) {
@@ -99,7 +100,8 @@ pub(super) fn record_lock(
             })
         })?,
     }
-    // Another thread may have closed the descriptor meanwhile, and its close found no lock to give up.
+    // Another thread may have closed the descriptor meanwhile, and its close found no lock to give
+    // up.
     let closed = cx.owner(fd.cage)?.fds.get(fd.number).map_or(true, |now| !std::ptr::eq::<File>(&*now, &**file));
     if closed && !of_description {
         locks.give_up_file(id, owner);

@@ -107,8 +107,8 @@ pub(crate) fn link(cx: &Ctx<'_>, old: Path, new: Path) -> Result<()> {
     linkat(cx, cx.here(), old, cx.here(), new, AtFlags(0))
 }
 
-/// linkat(2). A name for an open file, by AT_EMPTY_PATH or through /proc/self/fd, is for files opened by a name inside the
-/// root (O_TMPFILE counts): what was handed in stays out.
+/// linkat(2). A name for an open file, by AT_EMPTY_PATH or through /proc/self/fd, is only for files
+/// opened by a name inside the root (O_TMPFILE counts), not for files that were handed in.
 pub(crate) fn linkat(cx: &Ctx<'_>, old_dir: DirFd, old: Path, new_dir: DirFd, new: Path, flags: AtFlags) -> Result<()> {
     if flags.beyond(AtFlags::AT_SYMLINK_FOLLOW | AtFlags::AT_EMPTY_PATH) {
         return Err(Errno::EINVAL);
@@ -243,7 +243,8 @@ pub(crate) fn mknod(cx: &Ctx<'_>, path: Path, mode: Mode, dev: u64) -> Result<()
     mknodat(cx, cx.here(), path, mode, dev)
 }
 
-/// mknodat(2). Device nodes are EPERM whoever asks, but for the one that is none: by it overlayfs knows a name that is gone.
+/// mknodat(2). Device nodes are EPERM for everybody, except for device 0:0, by which overlayfs
+/// marks a removed name.
 pub(crate) fn mknodat(cx: &Ctx<'_>, dir: DirFd, path: Path, mode: Mode, dev: u64) -> Result<()> {
     let kind = match FileType::from_raw_mode(if mode.0 & FORMAT == 0 { mode.0 | 0o100_000 } else { mode.0 }) {
         kind @ (FileType::RegularFile | FileType::Fifo | FileType::Socket) => kind,

@@ -1,7 +1,9 @@
-//! Files with numbers for names, in a directory from outside the root that an option of a grate names.
+//! Files with numbers for names, in a directory from outside the root that an option of a grate
+//! names.
 //!
-//! Such a directory belongs to the user and its files to the grate, but somebody else may have put something there. So a name is one number, a
-//! link is never followed, and what is opened is a regular file with one name. It is not made shorter by that.
+//! Such a directory belongs to the user and its files to the grate, but another program may have
+//! put something there. So a name is one number, a link is never followed, and only a regular file
+//! with one name is opened. Opening it does not truncate it.
 
 use std::ffi::CStr;
 use std::os::fd::OwnedFd;

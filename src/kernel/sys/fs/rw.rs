@@ -1,7 +1,7 @@
 //! Reading and writing.
 //!
-//! The four calls that programs make most make one host call, and return EINTR as the host says it: [`crate::call`] makes
-//! them again where the guest is not to see it.
+//! The four most frequent calls make one host call, and return the host's EINTR: [`crate::call`]
+//! repeats them if the guest should not see it.
 
 use std::os::fd::{AsFd, BorrowedFd};
 

@@ -145,7 +145,7 @@ pub(crate) fn faccessat2(cx: &Ctx<'_>, dir: DirFd, path: Path, mode: AccessMode,
     })
 }
 
-/// Whether what was found can be written as far as its mount is concerned: to fifos and sockets that does not matter.
+/// Whether the mount of the file permits writing it: for fifos and sockets that does not matter.
 fn writable(cx: &Ctx<'_>, file: Dir<'_>, mode: AccessMode) -> Result<()> {
     let checked = if mode.has(AccessMode::W_OK) { cx.kernel.root.check_writable(file.mount) } else { Ok(()) };
     if checked.is_err() {

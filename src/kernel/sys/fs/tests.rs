@@ -1,4 +1,5 @@
-//! File calls as a guest makes them, mostly what takes two cages or arguments that a C library would not pass.
+//! File calls as a guest makes them, mostly those with two cages or arguments that a C library
+//! would not pass.
 
 use lind_abi::layout::{Flock, Iovec, Stat};
 use lind_abi::{Errno, nr};
@@ -47,7 +48,8 @@ fn record_locks_are_between_cages() {
         let found = lock(&child, theirs, GETLK, flock(WRITE_LOCK, 0, 1)).unwrap();
         assert_eq!((found.kind, found.pid), (WRITE_LOCK, -1));
         assert_eq!(lock(w, other, OFD_SETLK, Flock { pid: 1, ..flock(WRITE_LOCK, 0, 1) }).err(), Some(Errno::EINVAL));
-        // Closing any descriptor of the file gives the cage's locks up, and the description's go with it.
+        // Closing any descriptor of the file gives the cage's locks up, and the description's go
+        // with it.
         w.ok(nr::close, &[other]);
         lock(&child, theirs, SETLK, flock(WRITE_LOCK, 0, 20)).unwrap();
         assert_eq!(lock(w, ours, GETLK, flock(WRITE_LOCK, 0, 0)).unwrap().len, 0);

@@ -75,8 +75,8 @@ pub(crate) fn tee(cx: &Ctx<'_>, input: Fd, out: Fd, len: Len, flags: SpliceFlags
         .inspect_err(|&errno| write_failed(cx, to_fd, out.host(), errno))
 }
 
-/// How much of what is to be written RLIMIT_FSIZE allows, and the offset that was looked at for it: the host is to take that one,
-/// whatever is in the guest's memory by then.
+/// The part of a write that RLIMIT_FSIZE permits, and the offset for which that was checked: the
+/// host has to use that offset, whatever is in the guest's memory by then.
 fn within_limit(cx: &Ctx<'_>, out: Fd, offset: InOut<i64>, len: Len) -> Result<(Len, Option<Cell<i64>>)> {
     if !cx.owner(out.cage)?.fds.is_watched() {
         return Ok((len, None));

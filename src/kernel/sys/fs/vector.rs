@@ -50,7 +50,8 @@ pub(crate) fn writev(cx: &Ctx<'_>, fd: Fd, iov: In<Iovec>, count: Len) -> Result
         .inspect_err(|&errno| write_failed(cx, fd, in_use.as_fd(), errno))
 }
 
-/// vmsplice(2). The host copies, where Linux may also hand pages over: a guest's may be gone when they are read.
+/// vmsplice(2). The host copies, where Linux may also hand pages over: a guest's pages may be gone
+/// when they are read.
 pub(crate) fn vmsplice(cx: &Ctx<'_>, fd: Fd, iov: In<Iovec>, count: Len, flags: SpliceFlags) -> Result<usize> {
     const NOWAIT: u32 = RwfFlags::RWF_NOWAIT;
     if flags.beyond(super::transfer::SPLICE_FLAGS) {
@@ -140,7 +141,8 @@ pub(super) struct Parts {
 }
 
 impl Parts {
-    /// Of a descriptor whose table is watched; None of any other, where nobody looks at it before the host does.
+    /// The parts of a call on a descriptor whose table is watched; None for any other, which goes
+    /// to the host unread.
     ///
     /// # Errors
     /// EBADF, EINVAL, EFAULT.
@@ -192,7 +194,8 @@ fn once<'m>(cx: &'m Ctx<'_>, parts: Option<Parts>, iov: In<Iovec>, count: Len) -
     parts.map_or_else(|| vector(cx, iov, count), |parts| parts.ranges(cx))
 }
 
-/// Reads a guest's array of buffers, once. Each buffer is checked; whether pages are there shows when the host gets there.
+/// Reads a guest's array of buffers, once. Each buffer is checked; missing pages show when the host
+/// gets there.
 pub(crate) fn vector<'m>(cx: &'m Ctx<'_>, iov: In<Iovec>, count: Len) -> Result<Vector<'m>> {
     if count.0 > MOST {
         return Err(Errno::EINVAL);

@@ -1,6 +1,8 @@
-//! Reading and writing where that is more than the host's business: terminals, and a limit on the size of files.
+//! Reads and writes that need the kernel's attention: on terminals, and under a limit on the size
+//! of files.
 //!
-//! A table of descriptors knows whether it ever had such a file or limit; only then is one looked for.
+//! A table of descriptors records whether it ever had such a file or limit; only then is one looked
+//! for.
 
 use std::os::fd::BorrowedFd;
 
@@ -23,7 +25,8 @@ use crate::terminal::{Change, check_front, typed};
 /// The most that a master takes at once, as on the host.
 const MOST: u16 = 4096;
 
-/// A read(2), where it is not the host's business. Those in the background do not read from their terminal.
+/// A read(2) that needs the kernel's attention. Background processes do not read from their
+/// terminal.
 ///
 /// # Errors
 /// EINTR, EIO; EINVAL, EAGAIN.
@@ -176,7 +179,8 @@ fn too_big(cx: &Ctx<'_>) -> Errno {
     Errno::EFBIG
 }
 
-/// Whether what is written is taken here, the parts of a vector one by one: by a master, or by what can be set in /proc.
+/// Whether the kernel takes written data itself, the parts of a vector one by one: for a master, or
+/// a setting in /proc.
 fn takes_parts(file: &FileRef) -> bool {
     match &file.kind {
         Kind::Master(_) => true,

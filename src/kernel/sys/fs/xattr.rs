@@ -1,7 +1,7 @@
 //! Extended attributes: xattr(7), as far as they belong to users.
 //!
-//! The host does them, for files inside the root. `user.*` and POSIX access lists can be read and changed; what belongs to the host's
-//! security modules and administrators is not there for guests.
+//! The host keeps them, for files inside the root. `user.*` and POSIX access lists can be read and
+//! changed; attributes of the host's security modules and administrators do not exist for guests.
 
 use std::ffi::CStr;
 
@@ -131,7 +131,8 @@ fn spelled<'b>(cx: &Ctx<'_>, name: Str, buf: &'b mut PathBytes) -> Result<&'b CS
     if name.is_empty() || name.count_bytes() > LONGEST_NAME { Err(Errno::ERANGE) } else { Ok(name) }
 }
 
-/// The names that are for guests. Of others that the host has, one is told as if they were kept from users.
+/// Checks that a name is for guests. Other names of the host's fail with `otherwise`, as names kept
+/// from users do.
 fn check_name(name: &CStr, otherwise: Errno) -> Result<()> {
     let name = name.to_bytes();
     if matches!(name, b"system.posix_acl_access" | b"system.posix_acl_default") {

@@ -120,8 +120,8 @@ pub(crate) fn mq_timedreceive(
     }
 }
 
-/// mq_notify(2). With SIGEV_THREAD, which is what libc makes threads of, the cookie goes to an end of a pair of sockets instead of a
-/// netlink socket.
+/// mq_notify(2). With SIGEV_THREAD, which libc implements by threads, the cookie goes to an end of
+/// a pair of sockets instead of a netlink socket.
 pub(crate) fn mq_notify(cx: &Ctx<'_>, fd: Fd, event_at: In<Sigevent>) -> Result<()> {
     const SIGEV_SIGNAL: i32 = 0;
     const SIGEV_NONE: i32 = 1;

@@ -34,14 +34,17 @@ enum Advised {
     Guard(bool),
     /// Kept for fork.
     Fork(OnFork),
-    /// Nothing comes of it: there are no core dumps to leave pages out of, and no mappings for a kind of access.
+    /// No effect: there are no core dumps to leave pages out of, and mappings are not tuned to a
+    /// kind of access.
     Nothing,
 }
 
-/// MADV_REMOVE, which would change the file, and all else is EINVAL, as on a Linux built without it.
+/// MADV_REMOVE, which would change the file, and all others are EINVAL, as on a Linux built without
+/// them.
 fn advised(advice: Advice) -> Result<Advised> {
     Ok(match advice.0 {
-        // To the host these are kinds of mappings: each would split one that the cage's map has as one.
+        // To the host these are kinds of mappings: each would split a mapping that is one in the
+        // cage's map.
         Advice::MADV_NORMAL
         | Advice::MADV_RANDOM
         | Advice::MADV_SEQUENTIAL

@@ -9,7 +9,8 @@ use crate::fd::Kind;
 use crate::mem::{Content, PAGE, Place, page_up, space};
 
 const ACCESS: u32 = Prot::PROT_READ | Prot::PROT_WRITE | Prot::PROT_EXEC;
-/// Where the flags of mmap(2) say what kind of mapping it is. Of the values that a Linux may know, MAP_DROPPABLE is not had here.
+/// The bits of mmap(2)'s flags for the kind of mapping. MAP_DROPPABLE, which newer Linux has, is
+/// not supported.
 const MAP_TYPE: u32 = 0xf;
 
 /// mmap(2)

@@ -1,6 +1,7 @@
-//! Memory: what is mapped in a cage's address space.
+//! The calls about memory mappings.
 //!
-//! These functions check arguments as Linux does, in its order; the work is that of [`Memory`](crate::mem::Memory).
+//! These functions check arguments as Linux does, in its order; [`Memory`](crate::mem::Memory) does
+//! the work.
 
 mod advice;
 mod lock;

@@ -65,8 +65,9 @@ pub(super) fn store_if(cx: &Ctx<'_>, address: &Address, to: Out<Sockaddr>, len: 
     if to.is_null() { Ok(()) } else { store(cx, address, to, len) }
 }
 
-/// Runs `act` with the host's spelling of an address. A path is the acting cage's, whoever's memory it was in, as for calls on files that have no
-/// directory argument.
+/// Runs `act` with the host's spelling of an address. A path is resolved for the acting cage, even
+/// if it was read from another cage's memory, as for calls on files that have no directory
+/// argument.
 pub(super) fn reach<T>(cx: &Ctx<'_>, address: &Address, mut act: impl FnMut(&Address) -> Result<T>) -> Result<T> {
     match meaning(address) {
         Meaning::Host => cx.blocking(|| act(address)),
@@ -130,7 +131,8 @@ enum Found<T> {
     File(FileRef),
 }
 
-/// Runs `act`, which makes a socket's name, with the host's spelling of an address. Directory and umask are the acting cage's.
+/// Runs `act`, which makes a socket's name, with the host's spelling of an address. Directory and
+/// umask are the acting cage's.
 pub(super) fn make(cx: &Ctx<'_>, socket: &File, address: &Address, act: impl Fn(&Address) -> Result<()>) -> Result<()> {
     let path = match meaning(address) {
         Meaning::Host if address.bytes() == AF_UNIX => return any_abstract_name(cx, act),

@@ -229,8 +229,8 @@ pub(super) fn is_stream(file: &File) -> bool {
     sockopt::socket_type(file.host()) == Ok(SocketType::STREAM)
 }
 
-/// SCM_CREDENTIALS as the host wants them: its process id for the cage's own. User and group are checked here: a runner that is root may say
-/// any to the host.
+/// Converts SCM_CREDENTIALS for the host: the runner's process id replaces the cage's. User and
+/// group are checked here, since the host would accept any from a runner that is root.
 pub(super) fn claim(cx: &Ctx<'_>, data: &[u8]) -> Result<Vec<u8>> {
     let (pid, ids) = data.split_first_chunk::<4>().filter(|_| data.len() == size_of::<Ucred>()).ok_or(Errno::EINVAL)?;
     if i32::from_le_bytes(*pid).cast_unsigned() != cx.cage.id.0 {
@@ -292,7 +292,7 @@ fn last(cx: &Ctx<'_>, file: Option<&File>) -> Option<Token> {
     }
 }
 
-/// Notes what the next part of a message is received after: this token, or something of which nobody looked who had sent it.
+/// Notes the sender of the part before the next one: this token, or unknown.
 pub(crate) fn note_received(file: &File, token: Option<Token>) {
     if let Kind::Socket(socket) = &file.kind {
         *socket.last.locked() = token.map_or(Last::Unknown, Last::Token);

@@ -1,5 +1,6 @@
-//! Socket options about multicast groups whose structs hold a socket address after one word. The address begins at a multiple of 8
-//! bytes for the host, and of 4 for a guest, whose words are shorter; all else in them is alike.
+//! Socket options about multicast groups whose structs hold a socket address after one word. The
+//! address begins at a multiple of 8 bytes for the host, and of 4 for a guest, whose words are
+//! shorter; the rest is the same.
 
 use lind_abi::flags::SockLevel;
 use lind_abi::{Errno, Result};

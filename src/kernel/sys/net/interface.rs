@@ -32,7 +32,8 @@ pub(crate) fn interface(cx: &Ctx<'_>, file: &File, request: u32, arg: InOut<u8>)
     cx.copy_out(cx.writing(arg), &ifreq[..GUEST]).map(|()| 0)
 }
 
-/// SIOCGIFCONF. Its argument is a struct ifconf: a length and an address; without the address, what length it takes.
+/// SIOCGIFCONF. Its argument is a struct ifconf: a length and an address; without the address, the
+/// needed length is returned.
 fn all(cx: &Ctx<'_>, file: &File, arg: InOut<u8>) -> Result<i32> {
     let [room, buffer]: [u32; 2] = cx.load(In::new(arg.addr, arg.cage))?;
     let mut list = net::interfaces(file.host())?;

@@ -1,7 +1,8 @@
 //! Sockets of the runner's own loopback: see [`Loopback`](crate::fd::loopback::Loopback).
 //!
-//! A socket becomes one of these when it is first bound or connected to a marked address: a unix socket takes the place of the host's, under
-//! the same descriptor. From then on the host's calls on it are those of any socket, and only addresses and options need what is here.
+//! A socket becomes one of these when it is first bound or connected to a marked address: a unix
+//! socket replaces the host's, under the same descriptor. From then on the host's calls work on it
+//! as on any socket, and only addresses and options need this module.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -27,7 +28,8 @@ use crate::lock::Locked;
 /// The largest datagram of UDP over IPv4.
 const LARGEST: usize = 65507;
 const MSG_FASTOPEN: u32 = 0x2000_0000;
-/// How many connections may wait to be accepted, at least: the host refuses what is beyond, where TCP would try again.
+/// The least number of connections that may wait to be accepted: the host refuses more, where TCP
+/// would try again.
 const BACKLOG: i32 = 1024;
 
 /// bind(2) to a marked address; None where it is not marked and the socket is not one of these.
@@ -101,7 +103,7 @@ fn connect_stream(cx: &Ctx<'_>, file: &File, family: Family, to: SocketAddr) -> 
     })
 }
 
-/// Whether a stream socket is connected, or listens: such a one is not to be put in another's place.
+/// Whether a stream socket is connected, or listens, and so must not be replaced.
 fn is_in_use(file: &File) -> bool {
     net::peer(file.host()).is_ok() || sockopt::socket_acceptconn(file.host()) == Ok(true)
 }
@@ -117,7 +119,8 @@ fn connect_datagrams(cx: &Ctx<'_>, file: &File, family: Family, to: SocketAddr) 
     if let Some(name) = name {
         return net::connect(file.host(), &name);
     }
-    // Connecting succeeds where nobody receives, and what is sent then is refused: as at a socket that has gone.
+    // Connecting succeeds even if nobody receives, and later sends are refused, as by a socket that
+    // has gone.
     let gone = made(file.host(), private)?;
     let name = cx.kernel.loopback.name(&Named { protocol: Protocol::Udp, family: private.family, from: to, to: None });
     net::bind(gone.as_fd(), &name)?;
@@ -167,10 +170,10 @@ fn receive_at(cx: &Ctx<'_>, file: &File, private: &Private, bound: &Bound) -> Re
 }
 
 impl Kernel {
-    /// A connection to a port of the loopback from outside, which its listener sees come from `from`.
+    /// Connects to a port of the loopback from outside; its listener sees `from` as the peer.
     ///
     /// # Errors
-    /// ECONNREFUSED where nobody listens, EMFILE.
+    /// ECONNREFUSED if no socket listens, EMFILE.
     pub fn dial(&self, port: u16, from: SocketAddr) -> Result<OwnedFd> {
         let local = |ip: IpAddr| SocketAddr::new(ip, port);
         let (four, six) = (local(Ipv4Addr::LOCALHOST.into()), local(Ipv6Addr::LOCALHOST.into()));
@@ -273,7 +276,8 @@ fn have_port(cx: &Ctx<'_>, file: &File, private: &Private) -> Result<()> {
     Ok(())
 }
 
-/// The socket that has an option: the one that keeps what unix sockets do not have, or None for the socket itself.
+/// The socket that has an option: a further one for options that unix sockets lack, or None for the
+/// socket itself.
 pub(super) fn keeper(file: &File, level: SockLevel, option: i32) -> Option<Result<BorrowedFd<'_>>> {
     /// Options about the bytes themselves.
     const CARRIED: [i32; 12] = [
@@ -307,7 +311,8 @@ fn options(private: &Private) -> Result<BorrowedFd<'_>> {
 /// Makes a socket one of these, if it is not yet.
 ///
 /// # Errors
-/// EAFNOSUPPORT for an address of another family, EINVAL for a socket that has an address of the host's.
+/// EAFNOSUPPORT for an address of another family, EINVAL for a socket that already has an address
+/// of the host's.
 fn own<'f>(cx: &Ctx<'_>, file: &'f File, family: Family) -> Result<&'f Private> {
     let Kind::Socket(socket) = &file.kind else { return Err(Errno::ENOTSOCK) };
     check_family(file, family)?;

@@ -54,7 +54,8 @@ pub(crate) fn sendmmsg(cx: &Ctx<'_>, fd: Fd, msgs: InOut<Mmsghdr>, count: u32, f
     Ok(sent)
 }
 
-/// recvmmsg(2). As on Linux the time is looked at after each message: a wait for one does not end with it.
+/// recvmmsg(2). As on Linux the timeout is checked after each message: it does not end the wait for
+/// a message.
 pub(crate) fn recvmmsg(
     cx: &Ctx<'_>,
     fd: Fd,
@@ -122,7 +123,8 @@ fn send_quietly(cx: &Ctx<'_>, fd: Fd, socket: BorrowedFd<'_>, msg: In<Msghdr>, f
     send_by(cx, fd, &data, control, &to, flags)
 }
 
-/// Sends what may have descriptors and claims with it, and a token if somebody wants to know who sends.
+/// Sends a message that may have descriptors and claims, with a token if a receiver has asked for
+/// senders.
 fn send_by(
     cx: &Ctx<'_>,
     fd: Fd,
@@ -170,8 +172,8 @@ fn send_once(
     sent
 }
 
-/// Sends with a token. A stream is cut: the host keeps descriptors with the first of the parts that it makes of what is sent, and each
-/// has to say whose it is.
+/// Sends data with a token. A stream is cut into parts: the host splits the data and keeps
+/// descriptors only with its first part, and each part has to carry the token.
 fn send_pieces<'f>(
     cx: &Ctx<'_>,
     fd: Fd,
@@ -320,7 +322,8 @@ fn control_of(cx: &Ctx<'_>, cage: CageId, msg: &Msghdr) -> Result<Vec<Control<i3
     control::decode(&bytes)
 }
 
-/// The files behind the descriptors of all SCM_RIGHTS messages, in order. They are numbers of the cage whose socket it is.
+/// The files behind the descriptors of all SCM_RIGHTS messages, in order. The numbers belong to the
+/// cage whose socket it is.
 fn files(cx: &Ctx<'_>, fd: Fd, control: &[Control<i32>]) -> Result<Vec<FileRef>> {
     /// SCM_MAX_FD.
     const MAX: usize = 253;
@@ -347,8 +350,8 @@ fn files(cx: &Ctx<'_>, fd: Fd, control: &[Control<i32>]) -> Result<Vec<FileRef>>
     Ok(files)
 }
 
-/// A control message that came in, as the guest gets it. Descriptors become guest numbers as long as there are any, the rest
-/// close.
+/// Converts a received control message for the guest. Descriptors become guest numbers as long as
+/// there are free ones; the rest are closed.
 fn accept(
     cx: &Ctx<'_>,
     message: Control<OwnedFd>,
@@ -402,7 +405,8 @@ fn fitting(control: Vec<Control<OwnedFd>>, room: usize, said: &mut i32) -> Vec<C
     fitting
 }
 
-/// A file that a message brought. A directory may come from outside the root, so no path starts at it.
+/// A file that was received in a message. A directory may come from outside the root, so no path
+/// starts at it.
 fn received_file(cx: &Ctx<'_>, host: OwnedFd) -> File {
     use rustix::fs::{FileType, fstat};
     let socket = fstat(&host).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Socket);

@@ -1,4 +1,5 @@
-//! Socket options. Their values are the host's, structs included, except what names processes or addresses.
+//! Socket options. Their values are the host's, structs included, except for those that name
+//! processes or addresses.
 
 use lind_abi::flags::SockLevel;
 use lind_abi::{Errno, Fd, In, InOut, Len, Out, Result};
@@ -59,7 +60,8 @@ pub(crate) fn getsockopt(
         cx.copy_out(value, &narrow)?;
         return cx.store(cx.writing(len), &u32::try_from(narrow.len()).unwrap_or(room));
     }
-    // An option takes as much of a larger buffer as it needs; the rest of it need not lie in the guest's memory.
+    // An option takes as much of a larger buffer as it needs; the rest of it need not lie in the
+    // guest's memory.
     let room = u64::from(room).min(GuestMemory::SPACE.saturating_sub(value.addr));
     let value = cx.output(value, Len(room))?;
     let kept = loopback::keeper(&socket, level, option).transpose()?;
@@ -75,7 +77,8 @@ fn address_value(cx: &Ctx<'_>, value: In<u8>, len: u32) -> Result<Vec<u8>> {
     group::widen(&bytes)
 }
 
-/// Refuses the options that would have the host follow an address in the value, run a program, or make a descriptor.
+/// Refuses the options that would have the host follow an address in the value, run a program, or
+/// make a descriptor.
 fn refuse(level: SockLevel, option: i32) -> Result<()> {
     const SO_ATTACH_FILTER: i32 = 26;
     const SO_ATTACH_BPF: i32 = 50;

@@ -19,7 +19,8 @@ const KIND: u32 = 0xf;
 const FLAGS: u32 = SocketType::SOCK_NONBLOCK | SocketType::SOCK_CLOEXEC;
 const SOCK_PACKET: u32 = 10;
 
-/// socket(2). Raw sockets would show the host's traffic, and protocols beyond these have options whose values hold addresses.
+/// socket(2). Raw sockets would show the host's traffic, and other protocols have options whose
+/// values hold addresses.
 pub(crate) fn socket(cx: &Ctx<'_>, domain: SocketDomain, kind: SocketType, protocol: i32) -> Result<NewFd> {
     let (family, protocol, kind_and_flags) = checked(domain, kind, protocol)?;
     cx.cage.fds.check_room(1)?;

@@ -116,7 +116,8 @@ fn any_arguments_end_in_a_result() {
     const NONBLOCK: i64 = 0o4000;
     const DONTWAIT: i64 = 0x40;
     in_world(Walls::Chroot, |w| {
-        // A table of this thread's own, so that the lowest free number of the host tells whether all was closed.
+        // A table of this thread's own, so that the lowest free number of the host shows whether
+        // all was closed.
         crate::host::close_own_from(u32::MAX);
         let lowest = || rustix::io::dup(w.kernel.root.directory()).unwrap().as_raw_fd();
         w.thread.cage.fds.close_all();

@@ -7,8 +7,8 @@ use lind_abi::{CageId, Errno, In, Path, Result, StrArray};
 use crate::cage::Cage;
 use crate::call::{Ctx, PathBytes};
 
-/// Linux: strings and their pointers may take a quarter of the stack's limit, but always this much, and three quarters of 8 MiB at
-/// most.
+/// As on Linux, strings and their pointers may take a quarter of the stack's limit, but always this
+/// much, and three quarters of 8 MiB at most.
 const LEAST: u64 = 128 << 10;
 const MOST: u64 = 6 << 20;
 /// Linux's MAX_ARG_STRLEN.

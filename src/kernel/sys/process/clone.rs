@@ -31,10 +31,11 @@ const NAMESPACES: u32 = CloneFlags::CLONE_NEWNS
 /// The signal that tells the parent of the child's end.
 const SIGNAL: u32 = 0xff;
 
-/// clone(2), of three kinds: a thread (`CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD`), a child on this
-/// cage's memory until it runs a program or ends (`CLONE_VM | CLONE_VFORK | SIGCHLD`), and a copy (`SIGCHLD`). Only the import `fork`
-/// can ask for a copy, and for a child that is where its parent is, without a stack. `stack` is the address of the block that libc's `__lind_thread_start` starts from; libc
-/// puts the thread pointer there too.
+/// clone(2), of three kinds: a thread (`CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND |
+/// CLONE_THREAD`), a child on this cage's memory until it runs a program or ends (`CLONE_VM |
+/// CLONE_VFORK | SIGCHLD`), and a copy (`SIGCHLD`). Only the import `fork` can ask for a copy, and
+/// for a child that continues where its parent is, without a stack. `stack` is the address of the
+/// block that libc's `__lind_thread_start` starts from; libc puts the thread pointer there too.
 pub(crate) fn clone(
     cx: &Ctx<'_>,
     flags: CloneFlags,

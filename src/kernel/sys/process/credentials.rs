@@ -1,7 +1,7 @@
 //! User and group ids.
 //!
-//! A cage has its own, which begin as those of the user who runs it and change as on Linux. Whom the runner cannot be to the host, no
-//! cage can be: see `Cage::change_credentials`.
+//! A cage has its own, which begin as those of the user who runs it and change as on Linux, but
+//! only to ids that the runner may take on: see `Cage::change_credentials`.
 
 use std::sync::Arc;
 
@@ -61,7 +61,8 @@ fn set_one(cx: &Ctx<'_>, kind: Kind, id: u32) -> Result<()> {
     })
 }
 
-/// setreuid(2): the saved id follows the effective one when the real one is set, or the effective one to what is not real.
+/// setreuid(2): the saved id follows the effective one when the real one is set, or when the
+/// effective one is set to another id than the real one.
 fn set_real_effective(cx: &Ctx<'_>, kind: Kind, real: u32, effective: u32) -> Result<()> {
     set(cx, kind, |old, any| {
         let may_real = [KEEP, old[REAL], old[EFFECTIVE]].contains(&real);

@@ -15,8 +15,8 @@ use crate::procfs::Reached;
 use crate::root::Last;
 use crate::root::table::Dir;
 
-/// execve(2). The old program goes when control is back at its own call, so a grate that forwards the call can finish its
-/// bookkeeping; for it the call returns 0.
+/// execve(2). The old program ends when control is back at its own call, so a grate that forwards
+/// the call can finish its bookkeeping; for the grate the call returns 0.
 pub(crate) fn execve(cx: &Ctx<'_>, path: Path, argv: StrArray, envp: StrArray) -> Result<NoReturn> {
     execveat(cx, cx.here(), path, argv, envp, AtFlags(0))
 }
@@ -109,13 +109,15 @@ fn opened(cx: &Ctx<'_>, file: BorrowedFd<'_>) -> Result<OwnedFd> {
     file.try_clone_to_owned().map_err(|_| Errno::EMFILE)
 }
 
-/// The name of a program that was named from a descriptor begins there: `/dev/fd/3/program`. Whether that leads nowhere once it runs.
+/// The name of a program that was named relative to a descriptor begins there: `/dev/fd/3/program`.
+/// Also returns whether that leads nowhere once it runs.
 fn known_as(cx: &Ctx<'_>, dir: DirFd, path: &CStr) -> Result<(CString, bool)> {
     if dir.number == libc::AT_FDCWD || path.to_bytes().starts_with(b"/") {
         return Ok((path.to_owned(), false));
     }
     if path.is_empty() && dir.cage != cx.cage.id {
-        // A grate's number, which says nothing here: it has found the program for its client by a way of its own.
+        // A grate's descriptor number, which means nothing here: the grate has found the program
+        // for its client in its own way.
         let name = cx.kernel.root.certain_name_of(cx.itself(dir)?.as_fd()).unwrap_or_default();
         let base = name.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
         if !base.is_empty() {

@@ -1,6 +1,7 @@
 //! Process groups and sessions.
 //!
-//! A cage inherits both from its parent; the first leads its own. Which terminal a session has is `terminal`'s matter.
+//! A cage inherits both from its parent; the first leads its own. The terminals of sessions are in
+//! `terminal`.
 
 use lind_abi::{Errno, Pid, Result};
 
@@ -72,8 +73,8 @@ pub(crate) fn setpgid(cx: &Ctx<'_>, of: Pid, group: Pid) -> Result<()> {
     })
 }
 
-/// The cages of a group. Those that have ended are in it until they are waited for: a shell may put the second half of a pipe into the
-/// group of the first, which has ended by then.
+/// The cages of a group. Ended ones belong to it until they are waited for: a shell may put the
+/// second half of a pipe into the group of the first, which has ended by then.
 pub(crate) fn in_group(cx: &Ctx<'_>, group: u32) -> impl Iterator<Item = std::sync::Arc<Cage>> {
     let cages = cx.kernel.cages.all();
     cages.into_iter().filter(move |cage| cage.group() == group)

@@ -39,8 +39,8 @@ use crate::cage::signal::grates_over;
 use crate::call::Ctx;
 use crate::sys::signal::cage_of;
 
-/// Does something with the process a call names: 0 is the cage itself, as is any of its threads; otherwise a descendant,
-/// which may have ended and wait for its parent.
+/// Acts on the process that a call names: 0 or any of the cage's threads is the cage itself;
+/// otherwise a descendant, which may have ended and wait for its parent.
 ///
 /// # Errors
 /// ESRCH if there is none, EPERM for any other cage.
@@ -53,7 +53,8 @@ pub(super) fn on_process<T>(cx: &Ctx<'_>, pid: Pid, act: impl FnOnce(&Cage) -> R
     if cage.descends_from(cx.cage.id) { act(&cage) } else { Err(Errno::EPERM) }
 }
 
-/// As [`on_process`], for what Linux lets any process do with any other: also one over which the same grates stand.
+/// As [`on_process`], for calls that Linux permits between any two processes: also on a process
+/// with the same grates.
 pub(super) fn on_process_near<T>(cx: &Ctx<'_>, pid: Pid, act: impl FnOnce(&Cage) -> Result<T>) -> Result<T> {
     let id = u32::try_from(pid.0).map_err(|_| Errno::ESRCH)?;
     if id == 0 || id == cx.cage.id.0 || cx.cage.thread(id).is_some() {

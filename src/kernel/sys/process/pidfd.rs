@@ -1,4 +1,5 @@
-//! Processes by descriptor: one is sure to mean the process it was opened for, and poll(2) sees that it has ended.
+//! Processes by descriptor: a descriptor always refers to the process for which it was opened, and
+//! poll(2) sees that the process has ended.
 
 use std::sync::Arc;
 

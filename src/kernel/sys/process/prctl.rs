@@ -66,8 +66,8 @@ pub(crate) fn prctl(cx: &Ctx<'_>, op: PrctlOp, a: u64, b: u64, c: u64, d: u64) -
     }
 }
 
-/// prctl(PR_SET_SECCOMP) with SECCOMP_MODE_STRICT: the cage reads, writes and ends, and any other call is its end. Filters are EINVAL: the
-/// seccomp grate has those that it was started with.
+/// prctl(PR_SET_SECCOMP) with SECCOMP_MODE_STRICT: the cage may read, write and exit, and any other
+/// call ends it. Filters are EINVAL: the seccomp grate applies only those that it was started with.
 fn strict(cx: &Ctx<'_>, mode: u64) -> Result<i32> {
     const SECCOMP_MODE_STRICT: u64 = 1;
     if mode != SECCOMP_MODE_STRICT || cx.thread.worker || cx.thread.cage.id != cx.cage.id {

@@ -25,7 +25,8 @@ pub(crate) fn getpriority(cx: &Ctx<'_>, which: i32, who: i32) -> Result<i32> {
     best.map(|nice| 20 - nice).ok_or(Errno::ESRCH)
 }
 
-/// setpriority(2): kept and inherited; the host's scheduler is not told. Up only for who has CAP_SYS_NICE, or as far as RLIMIT_NICE grants.
+/// setpriority(2): the value is kept and inherited, but does not affect the host's scheduler.
+/// Raising it needs CAP_SYS_NICE, or RLIMIT_NICE.
 pub(crate) fn setpriority(cx: &Ctx<'_>, which: i32, who: i32, priority: i32) -> Result<()> {
     let nice = priority.clamp(HIGHEST, LOWEST);
     let own = cx.cage.settings().credentials.clone();

@@ -1,7 +1,8 @@
-//! Scheduling: which policy a thread says it has.
+//! Scheduling policies of threads.
 //!
-//! The host's scheduler is not told, as it is not of priorities: what is kept is what programs ask for again. Policies in real time
-//! are for who has CAP_SYS_NICE or a limit that grants them, as on Linux; SCHED_DEADLINE is for nobody.
+//! Neither they nor priorities affect the host's scheduler: they are kept for programs that ask for
+//! them. Real-time policies need CAP_SYS_NICE or a limit that grants them, as on Linux;
+//! SCHED_DEADLINE is always refused.
 
 use std::sync::atomic::Ordering;
 
@@ -133,7 +134,7 @@ pub(crate) fn sched_setattr(cx: &Ctx<'_>, pid: Pid, attr: Addr, flags: u32) -> R
     on_known(cx, pid, |thread| schedule(cx, thread, &wanted))
 }
 
-/// struct sched_attr as it is given: of a size that it says itself, and zero beyond what is known of it.
+/// Reads struct sched_attr, which contains its own size, and has to be zero beyond the known part.
 fn attributes_at(cx: &Ctx<'_>, attr: Addr) -> Result<[u8; WHOLE as usize]> {
     const LARGEST: u32 = 4096;
     let at = In::<u8>::new(attr.0, cx.cage.id);

@@ -93,7 +93,8 @@ pub(crate) fn sched_getaffinity(cx: &Ctx<'_>, pid: Pid, size: Len, mask: Out<u8>
     for cpu in (0..bytes.len() * 8).filter(|&cpu| cpus.is_set(cpu)) {
         bytes[cpu / 8] |= 1 << (cpu % 8);
     }
-    // As many as the machine has, whichever of them are chosen. A guest's long has four bytes, and the host's words of a mask eight.
+    // As many as the machine has, even if fewer are chosen. A guest's long has four bytes, and the
+    // host's words of a mask eight.
     let most = cx.kernel.processors.list().last().map_or(1, |last| last + 1);
     if size.0.saturating_mul(8) < most as u64 || !size.0.is_multiple_of(4) {
         return Err(Errno::EINVAL);

@@ -21,7 +21,8 @@ pub(crate) fn kill(cx: &Ctx<'_>, pid: Pid, sig: Signal) -> Result<()> {
     send_to(cx, pid, sig, |signal| Info::from(cx.cage, signal, Info::SI_USER))
 }
 
-/// rt_sigqueueinfo(2). Only for itself may a cage say that the kernel, kill(2) or tgkill(2) sent a signal.
+/// rt_sigqueueinfo(2). A cage may claim only to itself that the kernel, kill(2) or tgkill(2) sent a
+/// signal.
 pub(crate) fn rt_sigqueueinfo(cx: &Ctx<'_>, pid: Pid, sig: Signal, info: In<Siginfo>) -> Result<()> {
     let info = cx.load(info)?;
     check_code(&info, pid.0.unsigned_abs() == cx.cage.id.0)?;
@@ -50,7 +51,8 @@ pub(crate) fn tgkill(cx: &Ctx<'_>, tgid: Pid, tid: Pid, sig: Signal) -> Result<(
     to_thread(cx, Some(group), tid, sig, |signal| Info::from(cx.cage, signal, Info::SI_TKILL))
 }
 
-/// pidfd_send_signal(2). Without an info, as kill(2). An open /proc/PID does as well as what pidfd_open(2) gives.
+/// pidfd_send_signal(2). Without an info it acts as kill(2). An open /proc/PID works as well as a
+/// descriptor from pidfd_open(2).
 pub(crate) fn pidfd_send_signal(cx: &Ctx<'_>, fd: Fd, sig: Signal, info: In<Siginfo>, flags: u32) -> Result<()> {
     if flags != 0 {
         return Err(Errno::EINVAL);
@@ -163,7 +165,8 @@ fn to_thread(cx: &Ctx<'_>, group: Option<u32>, tid: Pid, sig: Signal, info: impl
     if may_signal(cx, &OnceCell::new(), &thread.cage, signal) { send(&thread) } else { Err(Errno::EPERM) }
 }
 
-/// Whether the cage may signal another: see [`signal::Permission`]. `over` will be [`signal::grates_over`].
+/// Whether the cage may signal another: see [`signal::Permission`]. `over` caches
+/// [`signal::grates_over`].
 fn may_signal(cx: &Ctx<'_>, over: &OnceCell<Vec<CageId>>, to: &Cage, signal: Option<u8>) -> bool {
     const SIGCONT: u8 = signal::number(lind_abi::flags::Signals::SIGCONT);
     let below = to.descends_from(cx.cage.id);

@@ -10,7 +10,8 @@ use super::{SET_SIZE, check_size, number, own_thread};
 use crate::cage::signal::{SS_AUTODISARM, UNBLOCKABLE, bit, flag};
 use crate::call::Ctx;
 
-/// The flags Linux knows, and one of our libc; it drops others silently, so that programs can ask which there are.
+/// The flags that Linux knows, and one of our libc; others are dropped silently, so that programs
+/// can find out which are supported.
 const SA_FLAGS: u32 = 0xdc00_0807 | flag::SA_LIND_INTERRUPT;
 
 /// rt_sigaction(2)

@@ -197,8 +197,8 @@ fn a_stop_holds_a_thread_until_it_is_continued() {
     });
 }
 
-/// Between the brackets of a composer: its own table names the composer alone, which sends on what it does by the table of a cage
-/// that it descends from.
+/// Between the brackets of a composer: the cage's own table names the composer alone, which routes
+/// its calls by the table of a cage that it descends from.
 #[test]
 fn a_cage_signals_no_grate_that_a_composer_shows_its_calls_to() {
     in_world(Walls::Openat2, |w| {
@@ -256,8 +256,8 @@ fn a_cage_signals_its_descendants_alone() {
     });
 }
 
-/// A file that a grate and its client both have: neither may the client have it tell those whom it may not signal, nor choose for the
-/// grate what signal it gets.
+/// A grate and its client share a file: the client must not use it to signal cages that it may not
+/// signal, nor choose for the grate which signal it gets.
 #[test]
 fn a_file_tells_only_whom_those_reach_who_set_it_up() {
     const SETOWN: i64 = 8;

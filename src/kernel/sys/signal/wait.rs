@@ -51,7 +51,8 @@ pub(crate) fn rt_sigtimedwait(
     let deadline = Deadline::load(cx, timeout)?;
     loop {
         let seen = cx.cage.changed.seen();
-        // A signal that is waited for comes from here, even one that is not blocked and has a handler.
+        // A signal that is waited for is taken here, even one that is not blocked and has a
+        // handler.
         if let Some(came) = signal::take_waited(thread, wanted) {
             cx.store_if(info, &came.to_guest())?;
             return Ok(Signal(came.signal.into()));

@@ -1,7 +1,7 @@
 //! futex(2).
 //!
-//! A guest's word is a word of the host, so the host's futexes serve: private ones are keyed by its address, which only
-//! this cage has, others by the memory object behind it.
+//! A guest's word is a word of the host's, so the host's futexes work: private ones are keyed by
+//! its address, which only this cage has, others by the memory object behind it.
 
 use lind_abi::flags::FutexOp;
 use lind_abi::layout::Timespec;
@@ -38,7 +38,8 @@ pub(crate) fn futex(
     }
     let woken = match command {
         FutexOp::FUTEX_WAIT => {
-            // An absolute time, so that the wait can be taken up again; the host counts those of the monotonic clock.
+            // An absolute time, so that the wait can be resumed; the host measures it on the
+            // monotonic clock.
             let deadline = match Deadline::load(cx, timeout)? {
                 Deadline::Never => None,
                 Deadline::Now => Some(Timespec::default()),

@@ -84,7 +84,8 @@ fn take(cx: &Ctx<'_>, memory: &GuestMemory, at: u64, marks: u32) -> Result<Taken
         match held & TID {
             0 => {}
             holder if holder == own => return Err(Errno::EDEADLK),
-            // A robust lock is left by who dies; of another one Linux too says that its holder is nobody.
+            // A robust lock is released when its holder dies; for another lock Linux too returns
+            // that its holder does not exist.
             holder if !is_there(cx, holder) && memory.atomic_load(at)? == held => return Err(Errno::ESRCH),
             _ => return Ok(Taken::HeldBy(held)),
         }

@@ -12,8 +12,9 @@ const REGISTER_GLOBAL_EXPEDITED: i32 = 1 << 2;
 const PRIVATE_EXPEDITED: i32 = 1 << 3;
 const REGISTER_PRIVATE_EXPEDITED: i32 = 1 << 4;
 
-/// membarrier(2): every barrier is one for all threads of the runner. Those that synchronise instruction fetches or restartable
-/// sequences are EINVAL; a private one that was not registered for is EPERM, as on Linux.
+/// membarrier(2): every barrier is one for all threads of the runner. Those that synchronise
+/// instruction fetches or restartable sequences are EINVAL; a private one that was not registered
+/// for is EPERM, as on Linux.
 pub(crate) fn membarrier(cx: &Ctx<'_>, cmd: i32, flags: u32, _cpu: i32) -> Result<i32> {
     if flags != 0 {
         return Err(Errno::EINVAL);

@@ -40,8 +40,9 @@ fn until_one(w: &World, args: &[i64]) {
     }
 }
 
-/// A thread that waited on `word` and was moved by `requeue` to another. Linux takes one that it moves while it lies down for one that was
-/// woken for nothing, and that waits again where it did: another one, then.
+/// A thread that waited on `word` and was moved by `requeue` to another. If Linux moves a thread
+/// that is just about to sleep, it takes it for one that was woken for nothing, and lets it wait
+/// again at the old word: then another thread is tried.
 fn moved(w: &World, word: i64, requeue: &[i64]) -> std::thread::JoinHandle<i64> {
     loop {
         let waiting = waiter(w, word);

@@ -24,8 +24,9 @@ const DEREGISTER: u32 = 2;
 /// The most handlers one spawn may set: every direct number, the default, and room for alternates.
 const MAX_SPAWN_HANDLERS: u64 = 4096;
 
-/// See the table. ESRCH for cages that do not exist, EINVAL for flags or entries that cannot be, ENOEXEC for a grate
-/// that exports no way in, EPERM by [`authority`] or where the grate does not declare the number.
+/// See the table. ESRCH for cages that do not exist, EINVAL for invalid flags or entries, ENOEXEC
+/// for a grate that exports no way in, EPERM by [`authority`] or if the grate does not declare the
+/// number.
 pub(crate) fn register_handler(
     cx: &Ctx<'_>,
     target: u64,
@@ -204,7 +205,8 @@ pub(crate) fn copy_handler_table_to_cage(cx: &Ctx<'_>, source: u64, target: u64)
     target.handlers.replace(&source.handlers, allowed)
 }
 
-/// See the table. E2BIG for too many or too long strings or handlers, EFAULT, and what starting the program says.
+/// See the table. E2BIG for too many or too long strings or handlers, EFAULT, and the errors of
+/// starting the program.
 pub(crate) fn spawn(
     cx: &Ctx<'_>,
     path: Path,
@@ -251,13 +253,14 @@ fn described(cx: &Ctx<'_>, wire: In<LindCall>, by: u64) -> Result<i64> {
     call::call_by(cx, asker, &cx.load(wire)?, by)
 }
 
-/// For calls that speak of the caller's memory or descriptors: one that is sent on by somebody else would speak of theirs, in
-/// their name, with numbers that are not theirs.
+/// Checks that a call about the caller's memory or descriptors was not relayed by another cage: it
+/// would act on that cage's, in its name, with numbers of another.
 fn only_own(cx: &Ctx<'_>, owner: CageId) -> Result<()> {
     if cx.cage.id == cx.caller.cage.id && owner == cx.cage.id { Ok(()) } else { Err(Errno::EPERM) }
 }
 
-/// See the table. ESRCH for cages that are not there, EINVAL for words that cannot be, EPERM by [`authority`] and for what was sent on.
+/// See the table. ESRCH for cages that do not exist, EINVAL for invalid words, EPERM by
+/// [`authority`] and for a relayed call.
 pub(crate) fn route_fds(cx: &Ctx<'_>, target: u64, routes: In<LindFdRoutes>) -> Result<()> {
     only_own(cx, routes.cage)?;
     let wire: LindFdRoutes = cx.load(routes)?;

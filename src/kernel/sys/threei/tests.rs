@@ -83,7 +83,8 @@ fn clients_change_no_table_by_their_grate() {
     });
 }
 
-/// A grate that gives what its clients register other numbers or entries, as clamps do, lends them nothing either.
+/// A grate that changes numbers or entries in its clients' registrations, as clamps do, gives them
+/// no further rights, either.
 #[test]
 fn clients_register_no_more_by_a_grate_that_changes_it() {
     both_walls(|w| {

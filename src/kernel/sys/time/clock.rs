@@ -37,8 +37,8 @@ fn source(cx: &Ctx<'_>, clock: Clock) -> Result<Source> {
     }
 }
 
-/// Clocks with negative ids: clock_getcpuclockid(3) puts the complement of an id above three bits that say what is
-/// measured (2: scheduled time) and whether of a thread (4).
+/// Clocks with negative ids: clock_getcpuclockid(3) puts the complement of an id above three bits
+/// for the kind of time (2: scheduled time) and for a thread's clock (4).
 fn cpu_clock(cx: &Ctx<'_>, clock: i32) -> Result<Source> {
     const SCHED: i32 = 2;
     const PER_THREAD: i32 = 4;
@@ -59,7 +59,8 @@ fn descendant(cx: &Ctx<'_>, id: u32) -> Option<Arc<Cage>> {
 /// The processor time that a clock measures.
 ///
 /// # Errors
-/// EOPNOTSUPP for a clock that measures something else or that of another process, which nothing can wait for; EINVAL for one that is not there.
+/// EOPNOTSUPP for other clocks and for those of another process, for which no call can wait; EINVAL
+/// for one that does not exist.
 pub(super) fn cpu_time(cx: &Ctx<'_>, clock: Clock) -> Result<Measure> {
     match source(cx, clock)? {
         Source::Host(_) | Source::Descendant(_) => Err(Errno::EOPNOTSUPP),

@@ -41,7 +41,8 @@ pub(crate) fn clock_nanosleep(
     sleep_for(cx, id, time, rem)
 }
 
-/// A sleep until processor time has been used: by other threads, so not on the clock of the calling one.
+/// A sleep until processor time has been used: by other threads, so not by the clock of the calling
+/// one.
 fn sleep_on_cpu(cx: &Ctx<'_>, clock: Clock, flags: TimerFlags, req: In<Timespec>, rem: Out<Timespec>) -> Result<()> {
     /// How often is looked, at most and at least.
     const OFTEN: i64 = 1_000_000;

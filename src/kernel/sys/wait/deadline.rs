@@ -1,4 +1,4 @@
-//! When a wait ends. A time, not a length, so that a wait that was interrupted and goes on is not a longer one.
+//! The end of a wait. It is a time, not a length, so that a resumed wait does not become longer.
 
 use lind_abi::layout::Timespec;
 use lind_abi::{In, Result};

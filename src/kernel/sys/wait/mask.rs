@@ -35,8 +35,8 @@ pub(crate) fn mask<'a>(cx: &'a Ctx<'_>, set: In<Sigset>, size: Len) -> Result<Ma
 }
 
 impl Masked<'_> {
-    /// Waits with this mask. A signal that it lets through ends the wait, after one look at what is ready: a wait that
-    /// finds something is not interrupted.
+    /// Waits with this mask. A signal that it lets through ends the wait, but ready descriptors are
+    /// looked at first: a wait that finds something is not interrupted.
     pub fn wait(self, cx: &Ctx<'_>, deadline: Deadline, wait: impl FnOnce(Deadline) -> Result<usize>) -> Result<usize> {
         let signals = self.before.is_some() && cx.has_signals();
         let mut result = wait(if signals { Deadline::Now } else { deadline });
@@ -47,7 +47,8 @@ impl Masked<'_> {
         result
     }
 
-    /// Restores the mask. After an interruption the handlers run first: they have the mask that let their signals through.
+    /// Restores the mask. After an interruption the handlers run first, with the mask that let
+    /// their signals through.
     pub fn done(self, interrupted: bool) {
         let Some((thread, before)) = self.before else { return };
         if interrupted {

@@ -34,7 +34,8 @@ pub(crate) fn ppoll(
     ready
 }
 
-/// Writes back what is left. A guest that has its timeout in read-only memory does not get it, and no error either.
+/// Writes back the remaining time. A guest with its timeout in read-only memory does not get it,
+/// and no error either.
 pub(super) fn store_remaining(cx: &Ctx<'_>, deadline: Deadline, timeout: Out<Timespec>) {
     if let Some(left) = deadline.remaining() {
         let _ = cx.store(timeout, &left);

@@ -82,7 +82,8 @@ fn unix_names_lead_where_open_leads() {
     });
 }
 
-/// The host's /proc/self is the main thread's, which may have another descriptor table than the one that asks.
+/// The host's /proc/self is the main thread's, which may have another descriptor table than the one
+/// that asks.
 #[test]
 fn names_are_found_by_a_thread_with_its_own_descriptors() {
     both_walls(|w| {
