@@ -1,11 +1,12 @@
-//! Compiles the adapter for WASI, which the library carries: see wasi/mod.rs.
+//! Compiles the adapter for WASI, which the library embeds: see wasi/mod.rs.
 
 use std::env;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const SOURCES: [&str; 8] = ["start.s", "main.c", "error.c", "fds.c", "paths.c", "walk.c", "poll.c", "sockets.c"];
-/// Without tables of constants, which would lie in memory: the adapter has none of its own.
+/// The compiler may not make tables of constants, which would lie in memory: the adapter has no
+/// constants of its own.
 const FLAGS: [&str; 9] = [
     "--target=wasm32-unknown-unknown",
     "-O2",
@@ -39,7 +40,7 @@ fn main() {
     println!("cargo:rustc-env=WASI_ADAPTER={:016x}", fnv(&bytes));
 }
 
-/// FNV-1a: tells versions of the adapter apart, for which it need not withstand anybody.
+/// FNV-1a: distinguishes versions of the adapter; it need not withstand an attacker.
 fn fnv(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
 }

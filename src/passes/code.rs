@@ -1,4 +1,4 @@
-//! Edits of the code section, made on its bytes: what is not edited stays as the compiler encoded it.
+//! Edits of the code section, made on its bytes: unedited code stays as the compiler encoded it.
 
 use std::ops::Range;
 
@@ -8,14 +8,16 @@ use wasmparser::FunctionBody;
 use crate::dwarf;
 use crate::module::{Module, entries, id, leb_padded};
 
-/// At offset `at` of the code section's bytes, `remove` bytes give way to `insert`, which is not shorter.
+/// At offset `at` of the code section's bytes, `remove` bytes are replaced by `insert`, which is
+/// not shorter.
 pub struct Edit {
     pub at: usize,
     pub remove: usize,
     pub insert: Vec<u8>,
 }
 
-/// Where the bytes of a code section have gone. Debugging information counts from the section's first byte.
+/// The new places of the bytes of a code section. Debugging information counts from the section's
+/// first byte.
 #[derive(Default)]
 pub struct Moves {
     /// From this old offset on, bytes are this much further back.
@@ -35,7 +37,7 @@ impl Moves {
         old + by as u64
     }
 
-    /// The new length of what was `length` bytes at `old`.
+    /// The new length of the `length` bytes at `old`.
     pub fn length(&self, old: u64, length: u64) -> u64 {
         self.place(old.saturating_add(length)).saturating_sub(self.place(old))
     }
@@ -53,9 +55,9 @@ pub fn functions(section: &[u8]) -> Result<Vec<(Range<usize>, FunctionBody<'_>)>
     entries(section)
 }
 
-/// Applies edits, which lie within function bodies and are sorted by place, and corrects what speaks of the
-/// code's places: the sizes of the functions they are in, and the debugging information.
-/// Adds the bodies of new functions at the end.
+/// Applies edits, which lie within function bodies and are sorted by place, and corrects all
+/// references to places in the code: the sizes of the edited functions, and the debugging
+/// information. Adds the bodies of new functions at the end.
 pub fn edit(module: &mut Module, edits: &[Edit], new: &[Vec<u8>]) -> Result<()> {
     let Some(section) = module.body(id::CODE).filter(|_| !edits.is_empty()) else {
         return Ok(());
@@ -63,12 +65,13 @@ pub fn edit(module: &mut Module, edits: &[Edit], new: &[Vec<u8>]) -> Result<()> 
     let (section, moves) = apply(section, edits, new)?;
     module.set(id::CODE, section);
     dwarf::follow(module, &moves);
-    // These count from the start of a function, in formats of their own; without them code is only slower.
+    // These count from the start of a function, in formats of their own; without them the code is
+    // only slower.
     module.remove_custom(|name| name.starts_with("metadata.code."));
     Ok(())
 }
 
-/// The new section, and where things went.
+/// The new section, and the moves of its bytes.
 fn apply(section: &[u8], edits: &[Edit], new: &[Vec<u8>]) -> Result<(Vec<u8>, Moves)> {
     let functions = functions(section)?;
     let mut moves = Moves { steps: Vec::new(), size: section.len() };

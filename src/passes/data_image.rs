@@ -1,16 +1,19 @@
 //! The data-image pass: the contents of a program's memory when its code begins, computed once and
 //! stored in the module.
 //!
-//! Data segments are passive. The linker's start function puts them in their places and fills variables without a value with zeroes,
-//! unless a word of memory says that another instance has done so: at each start of a program, all those pages would be made and
-//! written. So the start function is interpreted here, and the memory that it leaves becomes the custom section [`SECTION`], whose
-//! pages the runner maps privately. That word is in it: the start function still runs, and finds nothing to do.
+//! Data segments are passive. The linker's start function copies them to their places and fills
+//! variables without a value with zeroes, unless a word of memory shows that another instance has
+//! done so: at each start of a program, all those pages would be made and written. So the start
+//! function is interpreted here, and the memory that it leaves becomes the custom section
+//! [`SECTION`], whose pages the runner maps privately. That word is in it: the start function still
+//! runs, and finds nothing to do.
 //!
-//! Nothing rests on what the function looks like. It is interpreted twice, on empty memory and on what the first run has left. Only if
-//! the second run changes nothing, and leaves globals and segments as the first did, may what the first left be there
-//! before the function runs. One global may differ, `__tls_base`, because the runner can set it: it is exported. A
-//! function of other instructions than the few below (calls and loops are not among them), or one that touches what is not data,
-//! has no image, and the program starts as its module says.
+//! The pass does not rely on the form of the function. It is interpreted twice, on empty memory and
+//! on the memory that the first run has left. The image is only used if the second run changes
+//! nothing, and leaves globals and segments as the first did. One global may differ, `__tls_base`,
+//! because the runner can set it: it is exported. A function of other instructions than the few
+//! below (calls and loops are not among them), or one that touches memory outside the data, has no
+//! image, and the program starts as its module says.
 
 mod pages;
 
@@ -33,9 +36,10 @@ const SECTION: &str = "lind.data";
 /// The global that the runner sets for the first instance.
 const TLS_BASE: &str = "__tls_base";
 
-/// Where data begins at the lowest (`wasm-ld --global-base`).
+/// The lowest address where data can begin (`wasm-ld --global-base`).
 const FIRST: u64 = 0x10000;
-/// A function that touches fewer bytes runs: mappings are not free, neither at a start nor at each fork.
+/// A function that touches fewer bytes has no image: mappings cost time, both at a start and at
+/// each fork.
 const LEAST_BYTES: u64 = 32 << 10;
 /// The most bytes that the function may write.
 const MOST_BYTES: u64 = 64 << 20;
@@ -44,7 +48,7 @@ const MOST_STEPS: usize = 1024;
 /// The most spans: each is a mapping of the host's.
 const MOST_SPANS: usize = 32;
 
-/// Writes the section, in place of one that is there.
+/// Writes the section, replacing an existing one.
 pub fn attach(module: &mut Module<'_>) -> Result<()> {
     module.remove_custom(|name| name == SECTION);
     if let Some(image) = DataImage::of(&module.finish()?) {
@@ -56,7 +60,7 @@ pub fn attach(module: &mut Module<'_>) -> Result<()> {
 /// The memory a program begins with.
 #[derive(Debug)]
 struct DataImage {
-    /// Where the pages belong, ascending.
+    /// The addresses of the pages, ascending.
     spans: Vec<Span>,
     /// The value of `__tls_base` in the first instance.
     tls_base: Option<NonZeroU32>,
@@ -65,7 +69,7 @@ struct DataImage {
 }
 
 impl DataImage {
-    /// Of a valid module. None if it has to run its start function to know.
+    /// Computes the image of a valid module. None if the module has to run its start function.
     fn of(wasm: &[u8]) -> Option<DataImage> {
         let start = Start::read(wasm)?;
         let data = FIRST..u64::from(start.heap_base?).next_multiple_of(PAGE);
@@ -254,11 +258,12 @@ struct Machine<'s> {
 }
 
 impl<'s> Machine<'s> {
-    /// A run on memory that holds `pages`. It ends, as every branch leads forward. None if it traps, or does what is not known here.
+    /// Runs the function on memory that holds `pages`. It ends, as every branch leads forward. None
+    /// if it traps, or uses an unknown instruction.
     fn run(start: &'s Start<'s>, data: &'s Range<u64>, pages: Pages) -> Option<Machine<'s>> {
         let (globals, dropped) = (BTreeMap::new(), BTreeSet::new());
         let mut machine = Machine { start, data, pages, globals, dropped, stack: Vec::new(), written: 0, cleared: 0 };
-        // How high the stack was where each block around the instruction began.
+        // The height of the stack at the beginning of each block around the instruction.
         let mut blocks = Vec::new();
         let mut at = 0;
         loop {
@@ -269,7 +274,7 @@ impl<'s> Machine<'s> {
                     blocks.push(machine.stack.len());
                     continue;
                 }
-                // Of a block, or of the function.
+                // The end of a block, or of the function.
                 Step::End => match blocks.pop() {
                     Some(_) => continue,
                     None => break,
@@ -380,7 +385,7 @@ impl<'s> Machine<'s> {
         self.range(address, 4).filter(|word| word.start.is_multiple_of(4)).map(|word| word.start)
     }
 
-    /// A range within the data, which is what is mapped when the function runs.
+    /// A range within the data: these pages are mapped when the function runs.
     fn range(&self, start: u64, len: u64) -> Option<Range<u64>> {
         let range = start..start.checked_add(len)?;
         (self.data.start <= range.start && range.end <= self.data.end).then_some(range)
@@ -393,7 +398,7 @@ impl<'s> Machine<'s> {
 }
 
 impl Start<'_> {
-    /// Where it goes on behind the `blocks`th end of a block from `at`.
+    /// The instruction behind the `blocks`th end of a block from `at`.
     fn after(&self, at: usize, blocks: usize) -> Option<usize> {
         let mut open = blocks;
         for (index, step) in self.steps.iter().enumerate().skip(at) {

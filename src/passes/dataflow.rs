@@ -1,17 +1,19 @@
 //! The facts about a function's loops that the loop pass needs: whether memory may change on the
 //! way around, and whether a load's address stays the same.
 //!
-//! Each loop is walked on its own, innermost first, in program order, assuming at its head that the locals
-//! it sets have the values they had before; where the walk shows that one does not come around unchanged,
-//! the loop is walked again without that assumption. Where all this is not exact it errs towards "the same
-//! address, and no barrier": that costs an instruction, the opposite would cost the program.
+//! Each loop is walked on its own, innermost first, in program order, assuming at its head that the
+//! locals it sets have the values they had before; if the walk shows that one does not come around
+//! unchanged, the loop is walked again without that assumption. Where all this is not exact it errs
+//! towards "the same address, and no barrier": that costs an instruction, the opposite would cost
+//! the program.
 
 use std::collections::HashMap;
 
 use crate::ops::{Body, Kind, Loop, Op};
 
 impl<'a> Body<'a> {
-    /// Where in the code section the bodies of the loops start that need a barrier, in order.
+    /// The places in the code section where the bodies of the loops start that need a barrier, in
+    /// order.
     pub fn loops_to_watch(&self) -> Vec<usize> {
         let mut watched = Vec::new();
         let mut known = HashMap::new();
@@ -72,11 +74,12 @@ struct Around {
     changes: Vec<u32>,
 }
 
-/// A value: a number for each computation whose result is the same each time around, or this.
+/// A value: a number for each computation whose result is the same each time around, or this one,
+/// for a value that changes.
 const CHANGES: u32 = 0;
 /// The value that a local or a parameter has on entry to the loop. One number for all of them: two
-/// locals may hold copies of one value, and then the engine takes `if (c) x = p;` for the nothing
-/// that it does.
+/// locals may hold copies of one value, and then the engine drops `if (c) x = p;`, which has no
+/// effect.
 const BEFORE: u32 = 1;
 
 /// The facts at one place of the loop.
@@ -106,17 +109,17 @@ struct Label {
 struct Walk<'w, 'a> {
     body: &'w Body<'a>,
     range: std::ops::Range<usize>,
-    /// The inner loops, by their first instruction.
+    /// The facts about the inner loops, by their first instruction.
     known: &'w HashMap<usize, Around>,
-    /// The locals the loop sets, sorted.
+    /// The locals that the loop sets, sorted.
     set: &'w [u32],
-    /// Their values at the head; also where the ways back to the head meet.
+    /// Their values at the head; these meet the values of each way back to the head.
     head: Vec<u32>,
     back: Option<Vec<u32>>,
     numbers: HashMap<Key<'a>, u32>,
     labels: Vec<Label>,
     stack: Vec<u32>,
-    /// None where control does not come.
+    /// None in unreachable code.
     state: Option<State>,
     around: Around,
     budget: &'w mut usize,
@@ -155,13 +158,13 @@ impl<'w, 'a> Walk<'w, 'a> {
         walk
     }
 
-    /// Walks the loop. With what it finds: for each local set, whether it came around as it was at the head.
-    /// None if the budget was not enough.
+    /// Walks the loop. Returns the facts, and for each local that it sets, whether it came around
+    /// with its value at the head. None if the budget was not enough.
     fn run(mut self) -> Option<(Around, Vec<bool>)> {
         let Kind::Loop(params, results) = self.body.ops[self.range.start - 1].kind else {
             return None;
         };
-        // A parameter of the loop may be given the same value each time around.
+        // A parameter of the loop may get the same value each time around.
         self.stack.resize(params, BEFORE);
         self.labels.push(Label { frame: Frame::Loop, height: 0, results, met: None });
         for at in self.range.clone() {
@@ -267,7 +270,7 @@ impl<'w, 'a> Walk<'w, 'a> {
                 (Frame::Loop, *params, *results)
             }
             Kind::Try(params, results, catches) => {
-                // From anywhere in the block, with values from the exception.
+                // Reached from anywhere in the block, with values from the exception.
                 for &label in catches {
                     self.branch(label, true);
                 }
@@ -366,7 +369,8 @@ impl<'w, 'a> Walk<'w, 'a> {
         self.state = None;
     }
 
-    /// A way leads from here to a label. `unknown`: the values it carries are not those on the stack.
+    /// A branch leads from here to a label. `unknown`: the values that it carries are not those on
+    /// the stack.
     fn branch(&mut self, label: u32, unknown: bool) {
         // A label beyond the loop's own leads out of it.
         let Some(index) = self.labels.len().checked_sub(1 + label as usize) else {

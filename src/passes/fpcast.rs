@@ -1,10 +1,11 @@
-//! The function-pointer pass: a call through a pointer of another type than the function's reaches the function.
+//! The function-pointer pass: makes a call through a pointer of another type than the function's
+//! reach the function.
 //!
-//! In C such a call is undefined, but on x86-64 it works as long as the function only uses what it is given,
-//! and programs rely on that (a comparison with two arguments too few, a callback whose result nobody
-//! wants, `void *f()` as a thread). In wasm it traps. The pass puts functions of the same type side by side in the table
-//! ([`table`]), so that a pointer tells whether it fits. A call of type T, whose functions are at `first` and behind,
-//! becomes
+//! In C such a call is undefined, but on x86-64 it works as long as the function only uses the
+//! arguments that it gets, and programs rely on that (a comparison with two arguments too few, a
+//! callback whose result nobody wants, `void *f()` as a thread). In wasm it traps. The pass puts
+//! functions of the same type side by side in the table ([`table`]), so that a pointer tells
+//! whether it fits. A call of type T, whose functions are at `first` and behind, becomes
 //!
 //! ```text
 //! local.set $pointer
@@ -17,14 +18,16 @@
 //! end
 //! ```
 //!
-//! - The pointer fits: the call is made as it was, after a subtraction and a comparison with constants.
+//! - The pointer fits: the call is made unchanged, after a subtraction and a comparison with
+//!   constants.
 //! - The function is of another type: the helper calls it with the arguments that it would find in x86-64's registers
 //!   ([`registers`]). Results likewise.
 //! - The table has no function at that place: the helper makes the original call, which traps.
 //!
-//! Not like x86-64: arguments beyond the registers (6 integers, 8 floats) are matched by the same rule;
-//! variable arguments are in memory, so a mismatch in `...` passes their address as an integer; functions
-//! with vectors or references are not adapted. A helper is as long as there are types in the table.
+//! Unlike on x86-64, arguments beyond the registers (6 integers, 8 floats) are matched by the same
+//! rule; variable arguments are in memory, so a mismatch in `...` passes their address as an
+//! integer; functions with vectors or references are not adapted. The length of a helper grows with
+//! the number of types in the table.
 
 use std::collections::BTreeMap;
 
@@ -64,7 +67,7 @@ pub fn adapt_calls(module: &mut Module) -> Result<()> {
     module.name_functions(&made.into_iter().map(|helper| (helper.place.helper, helper.name)).collect::<Vec<_>>())
 }
 
-/// The edits of one function, the first of which give it a local for pointers.
+/// The edits of one function; the first ones give it a local for pointers.
 fn sites(function: u32, body: &FunctionBody, helpers: &mut Helpers) -> Result<Vec<Edit>> {
     let mut locals = body.get_locals_reader()?;
     let groups = locals.get_count();
@@ -109,14 +112,14 @@ fn number(value: u32) -> Vec<u8> {
 /// The parts that calls of one type need.
 #[derive(Clone, Copy)]
 struct Adapted {
-    /// The places of the functions that fit.
+    /// The place of the first function that fits, and their number.
     first: u32,
     count: u32,
-    /// The function that calls those that do not.
+    /// The helper, which calls functions that do not fit.
     helper: u32,
-    /// Its type: the arguments and the pointer, the results.
+    /// The type of the helper: the arguments and the pointer, the results.
     helper_type: u32,
-    /// From the arguments to the same.
+    /// The type of a block that takes the arguments and returns them.
     arguments: u32,
 }
 
@@ -141,7 +144,7 @@ impl Adapted {
     }
 }
 
-/// A new function, and types.
+/// A new function, with its types.
 struct Helper {
     place: Adapted,
     /// Encoded, in the order of their indices.
@@ -153,7 +156,7 @@ struct Helper {
 struct Helpers<'m> {
     types: &'m Types,
     groups: &'m [Group],
-    /// By type of the call; None where it needs none.
+    /// The parts by type of the call; None if it needs none.
     made: BTreeMap<u32, Option<Adapted>>,
     list: Vec<Helper>,
 }
@@ -213,14 +216,14 @@ fn types_of(ty: &FuncType) -> [Vec<u8>; 2] {
 struct Body<'t> {
     ty: &'t FuncType,
     type_index: u32,
-    /// The parameter with the pointer; behind it results that are held.
+    /// The parameter with the pointer; the locals behind it hold results.
     pointer: u32,
     held: Vec<ValType>,
     code: Vec<u8>,
 }
 
 impl<'t> Body<'t> {
-    /// Of a helper for calls of type `ty`.
+    /// Begins a helper for calls of type `ty`.
     fn new(ty: &'t FuncType, type_index: u32) -> Self {
         let pointer = u32::try_from(ty.params().len()).unwrap_or(u32::MAX);
         Body { ty, type_index, pointer, held: Vec::new(), code: Vec::new() }
@@ -230,7 +233,8 @@ impl<'t> Body<'t> {
         for (other, group) in others {
             self.adapt(other, group)?;
         }
-        // Nothing is there, or what is not adapted. That it does not return is for the fork pass to see.
+        // The place is empty, or its function is not adapted. The `unreachable` shows the fork pass
+        // that the call does not return.
         let mut sink = InstructionSink::new(&mut self.code);
         (0..=self.pointer).for_each(|param| {
             sink.local_get(param);

@@ -1,7 +1,7 @@
-//! Branch hints: what is hardly ever entered need not lie among the code that runs. That is the pads of the fork pass, and
-//! calls through pointers of another type.
+//! Branch hints: move code that is hardly ever entered away from the code that runs. That is the
+//! pads of the fork pass, and calls through pointers of another type.
 //!
-//! They count bytes of function bodies, so they are made when all other passes are done.
+//! Hints count bytes of function bodies, so they are made after all other passes.
 
 use anyhow::Result;
 use wasmparser::{Export, ExternalKind, FunctionBody, Operator};
@@ -12,7 +12,7 @@ use crate::module::{Module, id, leb};
 
 const SECTION: &str = "metadata.code.branch_hint";
 
-/// Adds the hints to a program that the passes have been over, in place of hints there were.
+/// Adds the hints to a program after the other passes, replacing existing ones.
 pub fn hint(module: &mut Module) -> Result<()> {
     let exports = module.entries::<Export>(id::EXPORT)?;
     let pinned = exports.iter().find(|(_, e)| e.name == runtime::PINNED && e.kind == ExternalKind::Global);
@@ -43,10 +43,11 @@ pub fn hint(module: &mut Module) -> Result<()> {
     Ok(())
 }
 
-/// The branches of a function that are likely, or are not, by their place in its body.
+/// The likely and unlikely branches of a function, by their place in its body.
 fn hints(body: &FunctionBody, staying: Option<u32>) -> Result<Vec<(u32, bool)>> {
     let start = body.range().start;
-    // Whether the last instruction said that the stack is not left, or that it is; where it is, if it is a branch.
+    // Whether the last instruction tested that the stack is not left, or that it is; and its place,
+    // if it is a branch.
     let (mut reader, mut said, mut hints) = (body.get_operators_reader()?, None, Vec::new());
     let (mut branch, mut pointer) = (None, Pointer::default());
     while !reader.eof() {
@@ -60,7 +61,8 @@ fn hints(body: &FunctionBody, staying: Option<u32>) -> Result<Vec<(u32, bool)>> 
         }
         said = match (op, said) {
             (Operator::GlobalGet { global_index }, _) if Some(global_index) == staying => {
-                // The branch before it is the pass's as well: a program's own is never behind a call that may be left.
+                // The branch before it is the pass's as well: a program's own branch never follows
+                // a call that may be left.
                 hints.extend(before.map(|at| (at, true)));
                 Some(true)
             }
@@ -79,13 +81,13 @@ fn hints(body: &FunctionBody, staying: Option<u32>) -> Result<Vec<(u32, bool)>> 
     Ok(hints)
 }
 
-/// How much was seen of the question whether a pointer fits, as the function-pointer pass asks it. A compiler adds negative
-/// numbers instead, and if it did not, a wrong hint would do no harm.
+/// The progress in recognising the test whether a pointer fits, as the function-pointer pass writes
+/// it. A compiler adds negative numbers instead, and otherwise a wrong hint would do no harm.
 #[derive(Default)]
 struct Pointer(usize);
 
 impl Pointer {
-    /// Whether this is the branch that is taken if it does not.
+    /// Whether this is the branch that is taken if it does not fit.
     fn misfits(&mut self, op: &Operator) -> bool {
         self.0 = match (op, self.0) {
             (Operator::I32Sub, _) => 1,

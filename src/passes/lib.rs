@@ -1,15 +1,16 @@
 //! Passes over a linked wasm module, between the linker and the engine.
 //!
-//! - `wasi`: a program for WASI preview 1 makes system calls instead.
-//! - `memory`: the memory becomes defined, fixed in size, unshared and exported; data must be passive.
-//! - `fpcast` and `mismatch`: calls with another type than the function's reach it.
-//! - `longjmp`: it goes past what is done when an exception goes by.
-//! - `fork`: programs that fork can leave their stack and come back to it, in two processes.
-//! - `loops`: loops that only wait for memory to change keep looking at it.
-//! - `data_image`: what the start function leaves in memory, written down.
+//! - `wasi`: makes a program for WASI preview 1 use system calls.
+//! - `memory`: makes the memory defined, fixed in size, unshared and exported; data must be
+//!   passive.
+//! - `fpcast` and `mismatch`: let calls with another type than the function's reach it.
+//! - `longjmp`: lets longjmp skip the cleanup that an exception runs.
+//! - `fork`: lets programs that fork leave their stack and come back to it, in two processes.
+//! - `loops`: makes loops that only wait for memory to change read it each time.
+//! - `data_image`: stores the memory that the start function leaves.
 //!
-//! A pass rewrites the bytes it is about and leaves the others alone, so that a function a pass has nothing
-//! to do with is the function the compiler wrote. Running the passes again changes nothing.
+//! A pass rewrites only the bytes that it has to change, so that a function without need of a pass
+//! stays as the compiler wrote it. Running the passes again changes nothing.
 //!
 //! Names stay, and debugging information follows the code where it moves (`dwarf`).
 
@@ -37,16 +38,16 @@ pub use fork::Fork;
 use fpcast::table;
 use module::{Module, id};
 
-/// Which passes to run.
+/// The passes to run.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// Define the memory as the runtime wants it.
+    /// Define the memory as the runtime needs it.
     pub memory: bool,
-    /// Keep loops that wait for memory to change looking at it.
+    /// Make loops that wait for memory to change read it each time.
     pub loops: bool,
     /// Let calls with another type than the function's reach it, as they do on x86-64.
     pub fpcast: bool,
-    /// Which programs can fork.
+    /// The programs that can fork.
     pub fork: Fork,
 }
 
@@ -56,8 +57,8 @@ impl Default for Options {
     }
 }
 
-/// Runs the passes over a module and returns the new module. Any bytes may come in; what is not a valid
-/// module of the expected kind is an error.
+/// Runs the passes over a module and returns the new module. The bytes may be anything; bytes that
+/// are not a valid module of the expected kind are an error.
 pub fn run(bytes: &[u8], options: &Options) -> Result<Vec<u8>> {
     check_kind(bytes)?;
     let adapted = if wasi::is_for(bytes) { Some(wasi::adapt(bytes).context("a program of WASI")?) } else { None };
@@ -71,13 +72,13 @@ pub fn run(bytes: &[u8], options: &Options) -> Result<Vec<u8>> {
         ensure!(!object, "an object file; link it first");
         ensure!(section != "dylink.0", "a shared library; only linked programs are supported");
     }
-    // The calls that the fork pass adds are none of the program's.
+    // The calls that the fork pass adds are not the program's.
     if options.fpcast && !fork::can_fork(&module)? {
-        // First of all: relocations speak of the places that the linker knew.
+        // This has to be the first pass: relocations refer to the places that the linker assigned.
         fpcast::adapt_calls(&mut module)?;
         mismatch::mend_stubs(&mut module)?;
     }
-    // Relocations are only ever right for what the linker wrote.
+    // Relocations only fit the linker's own output.
     module.remove_custom(|name| name == table::LINKING || name.starts_with("reloc."));
     if options.memory {
         memory::define(&mut module)?;

@@ -1,4 +1,4 @@
-//! The longjmp pass: longjmp goes past what is done when an exception goes by.
+//! The longjmp pass: lets longjmp skip the cleanup that an exception runs.
 //!
 //! To the compiler longjmp is an exception with a tag of its own. Cleanup code (destructors,
 //! `__attribute__((cleanup))`) is compiled to catch every exception, and so would run for longjmp
@@ -63,7 +63,7 @@ fn tag(module: &Module, types: &Types) -> Result<Option<u32>> {
     let Some((_, body)) = code::functions(section)?.into_iter().nth(index) else { return Ok(None) };
     for op in body.get_operators_reader()? {
         if let Operator::Throw { tag_index } = op? {
-            // As the compiler makes it: what it carries is the address of what longjmp was given.
+            // In the compiler's form, the exception carries the address of longjmp's arguments.
             let carries = types.tag(tag_index).map(wasmparser::FuncType::params);
             return Ok(Some(tag_index).filter(|_| carries == Some(&[wasmparser::ValType::I32][..])));
         }
@@ -73,10 +73,10 @@ fn tag(module: &Module, types: &Types) -> Result<Option<u32>> {
 
 struct Pass<'a> {
     tag: u32,
-    /// The type of what the clause leaves: the tag's value, and the exception.
+    /// The type of the clause's values: the tag's value, and the exception.
     pair: u32,
     types: &'a Types,
-    /// The blocks that are open, and whether two more have been put around them.
+    /// The open blocks, and whether two more have been put around each.
     frames: Vec<bool>,
     edits: Vec<Edit>,
 }
@@ -86,7 +86,7 @@ impl Pass<'_> {
         let mut reader = body.get_operators_reader()?;
         while !reader.eof() {
             let (op, at) = reader.read_with_offset()?;
-            // No C or C++ compiler makes these. A function that has them stays as it is.
+            // No C or C++ compiler emits these. A function that has them is left unchanged.
             if matches!(op, Operator::BrOnCast { .. } | Operator::BrOnCastFail { .. }) {
                 return Ok(Vec::new());
             }
@@ -96,7 +96,7 @@ impl Pass<'_> {
                 self.edits.push(Edit { at, remove: old.len(), insert });
             }
         }
-        // Where nothing was wrapped, labels are as they were.
+        // Where nothing was wrapped, labels are unchanged.
         Ok(self.edits)
     }
 

@@ -1,4 +1,4 @@
-//! The loop pass: a loop that waits for memory to change reads it again each time around.
+//! The loop pass: makes a loop that waits for memory to change read it again each time around.
 //!
 //! Wasm has no volatile. The engine's optimiser forwards an earlier load or store of the same address into a
 //! loop when nothing in the loop can change memory, so that `flag = 0; while (!flag);` becomes a jump to
@@ -11,8 +11,9 @@
 //!   abort();`) is not enough;
 //! - loads from an address that is the same each time around. Other loads cannot be forwarded into the loop.
 //!
-//! The load is from [`ADDRESS`], where the linker puts the first byte of data (`--global-base=65536`). The
-//! engine keeps that page mapped even for a program without data; a program that unmaps it itself faults.
+//! The load is from [`ADDRESS`], where the linker puts the first byte of data
+//! (`--global-base=65536`). The engine keeps that page mapped even for a program without data; a
+//! program that unmaps it faults.
 //!
 //! The pass must run on the whole program, and the engine must not inline functions afterwards (Wasmtime does
 //! not unless told to): a call counts as a barrier, and inlining would remove it.

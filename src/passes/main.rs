@@ -66,8 +66,8 @@ fn run(cli: &Cli) -> Result<()> {
     write(&cli.output, &result, &cli.input).with_context(|| format!("{}", cli.output.display()))
 }
 
-/// Writes beside the output and renames, so that a failure leaves the old file and an interrupted run no
-/// half of one. The result has the input's permissions.
+/// Writes beside the output and renames, so that a failure leaves the old file and an interrupted
+/// run no partial one. The result has the input's permissions.
 fn write(output: &Path, bytes: &[u8], like: &Path) -> Result<()> {
     // `-o /dev/null`: a file renamed there would take the device's place.
     if fs::metadata(output).is_ok_and(|there| !there.is_file() && !there.is_dir()) {

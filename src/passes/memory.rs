@@ -1,9 +1,10 @@
 //! The memory pass: the module defines its one memory, 65536 pages and not shared, and exports it.
 //!
-//! The linker is asked for shared memory because only then it emits passive data and per-thread storage,
-//! but an engine compiles the best code for a memory that the module defines, that is not shared, and whose
-//! size is fixed. Atomic instructions are valid on it all the same, and the runtime puts the same mapping
-//! behind every thread's instance. Removing the import moves no index: it was the only memory, number 0.
+//! The linker is asked for shared memory because only then it emits passive data and per-thread
+//! storage, but an engine compiles the best code for a memory that the module defines, that is not
+//! shared, and whose size is fixed. Atomic instructions are valid on it all the same, and the
+//! runtime maps the same memory for every thread's instance. Removing the import shifts no index:
+//! it was the only memory, number 0.
 
 use anyhow::{Result, bail, ensure};
 use wasm_encoder::{ExportKind, ExportSection, MemorySection, MemoryType};
@@ -44,7 +45,7 @@ fn is_ours(memory: &wasmparser::MemoryType) -> bool {
     !memory.shared && memory.initial == PAGES && memory.maximum == Some(PAGES)
 }
 
-/// The type of the only memory; its import, if it was imported, is gone afterwards.
+/// The type of the only memory; an import of it is removed.
 fn take_memory(module: &mut Module) -> Result<wasmparser::MemoryType> {
     let mut found: Vec<wasmparser::MemoryType> = Vec::new();
     let (mut kept, mut count) = (Vec::new(), 0u32);
@@ -81,7 +82,7 @@ fn take_memory(module: &mut Module) -> Result<wasmparser::MemoryType> {
     Ok(memory)
 }
 
-/// Makes sure the memory is exported under the name the runtime looks for.
+/// Makes sure that the memory is exported under the name that the runtime looks for.
 fn export(module: &mut Module) -> Result<()> {
     let Some(body) = module.body(id::EXPORT) else {
         let mut exports = ExportSection::new();

@@ -1,9 +1,10 @@
-//! Direct calls with a wrong type: a function that is declared without its parameters, or with others, in one file and
-//! defined in another.
+//! Mends direct calls with a wrong type: to a function that is declared without its parameters, or
+//! with others, in one file and defined in another.
 //!
-//! The linker warns ("function signature mismatch") and sends such calls to a stub of the type that the caller believes in,
-//! which traps; only its name says which function was meant. The stub calls that function here, with the
-//! arguments that it would find in x86-64's registers (see [`crate::registers`]).
+//! The linker warns ("function signature mismatch") and sends such calls to a stub of the type that
+//! the caller assumes, which traps; only its name tells which function was meant. Here the stub
+//! gets a call of that function, with the arguments that it would find in x86-64's registers (see
+//! [`crate::registers`]).
 
 use std::collections::HashMap;
 
@@ -19,7 +20,8 @@ use crate::types::Types;
 /// The beginning of the linker's name for a stub; the function's name follows.
 const STUB: &str = "signature_mismatch:";
 
-/// Makes the stubs call what they stand for. A stub whose function is not among the names stays a trap.
+/// Makes the stubs call the functions that were meant. A stub whose function is not among the names
+/// still traps.
 pub fn mend_stubs(module: &mut Module) -> Result<()> {
     let Some(section) = module.body(id::CODE) else {
         return Ok(());
@@ -51,7 +53,8 @@ pub fn mend_stubs(module: &mut Module) -> Result<()> {
     code::edit(module, &edits, &[])
 }
 
-/// Calls `function`, of type `want`, from a function of type `have`, whose results it leaves.
+/// Calls `function`, of type `want`, from a function of type `have`, and leaves that type's
+/// results.
 fn call(have: &FuncType, want: &FuncType, function: u32) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let mut sink = InstructionSink::new(&mut bytes);
@@ -65,7 +68,7 @@ fn call(have: &FuncType, want: &FuncType, function: u32) -> Result<Vec<u8>> {
         ([from], [to]) => registers::convert_result(&mut sink, *from, *to),
         _ => {}
     }
-    // Shorter than the trap it cannot be.
+    // The body must not be shorter than the trap it replaces.
     sink.nop();
     Ok(bytes)
 }

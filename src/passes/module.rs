@@ -1,8 +1,8 @@
-//! A module as a list of sections, so that a pass rewrites the sections it is about and every other
-//! byte of the file stays as the linker wrote it.
+//! A module as a list of sections, so that a pass rewrites the sections that it changes and every
+//! other byte of the file stays as the linker wrote it.
 //!
-//! The bytes have been validated before a `Module` is made of them ([`crate::run`]); what is read here
-//! is well formed, and an error below would be a bug of ours, not of the input.
+//! The bytes are validated before a `Module` is made of them ([`crate::run`]); so they are well
+//! formed here, and an error below would be a bug of ours, not of the input.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -35,7 +35,8 @@ const HEADER: usize = 8;
 /// One section: its number, and its bytes without number and length.
 struct Section<'a> {
     id: u8,
-    /// Number and length as found, kept while the length is the same (wasm-ld pads it).
+    /// Number and length in their original bytes, kept while the length is the same (wasm-ld pads
+    /// it).
     head: &'a [u8],
     body: Cow<'a, [u8]>,
 }
@@ -88,12 +89,12 @@ impl<'a> Module<'a> {
         self.sections.iter().find(|s| s.id == id).map(|s| &*s.body)
     }
 
-    /// The entries of a known section, each with where it lies in the section's bytes. None if absent.
+    /// The entries of a known section, each with its range in the section's bytes. None if absent.
     pub fn entries<'s, T: FromReader<'s>>(&'s self, id: u8) -> Result<Vec<(Range<usize>, T)>> {
         self.body(id).map_or(Ok(Vec::new()), entries)
     }
 
-    /// Replaces a known section, or puts it at its place.
+    /// Replaces a known section, or inserts it at its place.
     pub fn set(&mut self, id: u8, body: Vec<u8>) {
         if let Some(section) = self.sections.iter_mut().find(|s| s.id == id) {
             section.body = Cow::Owned(body);
@@ -124,7 +125,7 @@ impl<'a> Module<'a> {
             .map(|(_, data)| data)
     }
 
-    /// Replaces the content of a custom section; nothing happens if there is none of that name.
+    /// Replaces the content of a custom section, if it exists.
     pub fn set_custom(&mut self, name: &str, data: &[u8]) {
         let found = self
             .sections
@@ -138,7 +139,7 @@ impl<'a> Module<'a> {
         }
     }
 
-    /// Puts a custom section before a known one.
+    /// Inserts a custom section before a known one.
     pub fn put_custom_before(&mut self, id: u8, name: &str, data: &[u8]) {
         let mut body = Vec::with_capacity(data.len() + name.len() + 5);
         name_bytes(&mut body, name);
@@ -147,7 +148,7 @@ impl<'a> Module<'a> {
         self.sections.insert(at, Section { id: id::CUSTOM, head: &[], body: Cow::Owned(body) });
     }
 
-    /// Puts a custom section at the end.
+    /// Adds a custom section at the end.
     pub fn add_custom(&mut self, name: &str, data: &[u8]) {
         let mut body = Vec::with_capacity(data.len() + name.len() + 5);
         name_bytes(&mut body, name);
@@ -160,7 +161,7 @@ impl<'a> Module<'a> {
         self.sections.retain(|s| s.id != id::CUSTOM || !split_custom(&s.body).is_some_and(|(name, _)| remove(name)));
     }
 
-    /// Appends entries, already encoded, to a section that is a list, or makes it of them.
+    /// Appends entries, already encoded, to a section that is a list, or makes the section.
     pub fn append(&mut self, id: u8, new: &[Vec<u8>]) -> Result<()> {
         let body = self.body(id).unwrap_or(&[0]);
         let mut reader = BinaryReader::new(body, 0);

@@ -1,11 +1,11 @@
-//! A function's instructions as the loop pass sees them.
+//! Decodes a function's instructions for the loop pass.
 
 use anyhow::Result;
 use wasmparser::{Catch, FunctionBody, Operator};
 
 use crate::types::Types;
 
-/// An instruction as the walk sees it.
+/// An instruction in the terms of the walk.
 pub enum Kind {
     /// A constant, or arithmetic on `n` operands; one result that depends on nothing else.
     Pure(usize),
@@ -41,18 +41,18 @@ pub enum Kind {
     },
 }
 
-/// An instruction and where it stands.
+/// An instruction and its place.
 pub struct Op<'a> {
     /// The instruction's bytes, for telling equal computations.
     pub bytes: &'a [u8],
-    /// Where the instruction ends in the code section.
+    /// The offset in the code section of the instruction's end.
     pub end: usize,
-    /// How many loads come before it in the function.
+    /// The number of loads before it in the function.
     pub loads: usize,
     pub kind: Kind,
 }
 
-/// Where a loop is in the list of instructions: its own, and that of its end.
+/// The indices of a loop and of its end in the list of instructions.
 pub struct Loop {
     pub start: usize,
     pub end: usize,
@@ -61,7 +61,7 @@ pub struct Loop {
 /// A function with at least one loop, decoded.
 pub struct Body<'a> {
     pub ops: Vec<Op<'a>>,
-    /// Innermost first: ordered by where they end.
+    /// The loops, innermost first: ordered by their ends.
     pub loops: Vec<Loop>,
 }
 
@@ -154,8 +154,8 @@ fn by_opcode(op: &Operator, bytes: &[u8], types: &Types) -> Kind {
         [0x28..=0x35, ..] => Kind::Load(1),
         // v128.load and its widening, splatting, lane and zero-filling forms.
         [0xfd, 0x00..=0x0a | 0x54..=0x57 | 0x5c | 0x5d, ..] => Kind::Load(pops),
-        // Calls, stores, v128 stores, atomics. The bulk instructions and the rest that the engine happens to
-        // implement by calls are not counted on.
+        // Calls, stores, v128 stores, atomics. Bulk instructions and others that the engine happens
+        // to implement by calls do not count.
         [0x10 | 0x11 | 0x14 | 0x36..=0x3e | 0xfe, ..] | [0xfd, 0x0b | 0x58..=0x5b, ..] => {
             Kind::Other { pops, pushes, barrier: true }
         }

@@ -1,7 +1,8 @@
-//! Values of one function type as another function finds them in x86-64's registers.
+//! Converts values of one function type to those that another function would find in x86-64's
+//! registers.
 //!
-//! Integers and floats are counted apart; surplus ones are dropped, missing ones are 0; a 32-bit integer is extended
-//! with zeros, a 64-bit one cut; a float keeps its low bits.
+//! Integers and floats are counted separately; surplus ones are dropped, missing ones are 0; a
+//! 32-bit integer is extended with zeros, a 64-bit one truncated; a float keeps its low bits.
 
 use anyhow::{Context, Result};
 use wasm_encoder::InstructionSink;
@@ -27,7 +28,7 @@ pub fn is_numeric(ty: &FuncType) -> bool {
     ty.params().iter().chain(ty.results()).all(|ty| class(*ty).is_some())
 }
 
-/// Puts values of the types `want` on the stack, from locals of the types `have` that start at `first`.
+/// Pushes values of the types `want`, from locals of the types `have` that start at `first`.
 pub fn pass(sink: &mut InstructionSink, have: &[ValType], first: u32, want: &[ValType]) -> Result<()> {
     let (mut integers, mut floats) = (0, 0);
     for wanted in want {
@@ -46,7 +47,8 @@ pub fn pass(sink: &mut InstructionSink, have: &[ValType], first: u32, want: &[Va
     Ok(())
 }
 
-/// The result on the stack, as a register of the same kind would give it; 0 if it is of another kind.
+/// Converts the result on the stack as a register of the same kind would; 0 if it is of another
+/// kind.
 pub fn convert_result(sink: &mut InstructionSink, from: ValType, to: ValType) {
     if class(from) == class(to) {
         convert(sink, from, to);
@@ -66,7 +68,7 @@ pub fn zero(sink: &mut InstructionSink, ty: ValType) {
     };
 }
 
-/// The value as a register of the same kind would give it.
+/// Converts the value as a register of the same kind would.
 fn convert(sink: &mut InstructionSink, from: ValType, to: ValType) {
     match (from, to) {
         (ValType::I32, ValType::I64) => sink.i64_extend_i32_u(),
@@ -77,7 +79,7 @@ fn convert(sink: &mut InstructionSink, from: ValType, to: ValType) {
     };
 }
 
-/// For the encoder, of types that are numeric; others do not come here.
+/// Converts a numeric type for the encoder; others do not come here.
 pub fn encoded(ty: ValType) -> wasm_encoder::ValType {
     match ty {
         ValType::I64 => wasm_encoder::ValType::I64,

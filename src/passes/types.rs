@@ -1,4 +1,4 @@
-//! How many operands and results a module's instructions have, where that depends on its types.
+//! The numbers of operands and results of a module's instructions, where they depend on its types.
 
 use anyhow::{Context, Result};
 use wasmparser::{
@@ -11,7 +11,7 @@ use crate::module::{Module, id};
 /// The types of a module's functions and tags.
 pub struct Types {
     types: Vec<SubType>,
-    /// Whether a type is the same as any other of the same shape: alone, final, without a supertype.
+    /// Whether a type equals any other of the same shape: alone, final, without a supertype.
     plain: Vec<bool>,
     /// The type index of each function, imported ones first.
     functions: Vec<u32>,
@@ -45,23 +45,23 @@ impl Types {
         Ok(Types { types, plain, functions, tags })
     }
 
-    /// How many types there are.
+    /// The number of types.
     pub fn count(&self) -> usize {
         self.types.len()
     }
 
-    /// How many functions there are, imported ones included.
+    /// The number of functions, imported ones included.
     pub fn function_count(&self) -> usize {
         self.functions.len()
     }
 
-    /// How many parameters a function has.
+    /// The number of a function's parameters.
     pub fn params(&self, function: u32) -> Result<u32> {
         let ty = self.type_index_of_function(function).and_then(|index| self.function_type(index));
         Ok(u32::try_from(ty.context("a function without a type")?.params().len())?)
     }
 
-    /// The function type of this index, if equal types can stand for it.
+    /// The function type of this index, if equal types are interchangeable with it.
     pub fn plain_function(&self, index: u32) -> Option<&FuncType> {
         match &self.types.get(index as usize)?.composite_type.inner {
             CompositeInnerType::Func(ty) if self.plain[index as usize] => Some(ty),
@@ -82,7 +82,7 @@ impl Types {
         self.function_type(*self.tags.get(index as usize)?)
     }
 
-    /// Operands and results of a block of this type.
+    /// The numbers of operands and results of a block of this type.
     pub fn block(&self, ty: BlockType) -> (usize, usize) {
         let (params, results) = self.block_type_arity(ty).unwrap_or((0, 0));
         (params as usize, results as usize)
@@ -112,7 +112,7 @@ impl ModuleArity for Types {
         matches!(ty.composite_type.inner, CompositeInnerType::Func(_)).then_some(ty)
     }
 
-    /// Only asked for by instructions that the callers handle themselves (else, end, branches).
+    /// Only used for instructions that the callers handle themselves (else, end, branches).
     fn control_stack_height(&self) -> u32 {
         0
     }

@@ -1,4 +1,4 @@
-//! Memory while a start function is interpreted: the pages that were written, and where they are.
+//! Memory while a start function is interpreted: the pages that were written, and their places.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -6,15 +6,15 @@ use std::ops::Range;
 /// The size of a page.
 pub const PAGE: u64 = 4096;
 const PAGE_LEN: usize = 4096;
-/// Up to so many empty pages are kept in the file rather than mapped apart.
+/// Up to so many empty pages are kept in the file rather than mapped separately.
 const GAP: u32 = 16;
 
 /// Pages of memory, one after the other, by number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Span {
-    /// The first.
+    /// The number of the first page.
     pub first: u32,
-    /// How many.
+    /// The number of pages.
     pub pages: u32,
 }
 
@@ -23,7 +23,7 @@ pub struct Span {
 pub struct Pages(BTreeMap<u32, Box<[u8; PAGE_LEN]>>);
 
 impl Pages {
-    /// Puts bytes there.
+    /// Writes bytes.
     pub fn write(&mut self, start: u64, bytes: &[u8]) {
         let mut rest = bytes;
         self.each(start..start + bytes.len() as u64, |part| {
@@ -68,12 +68,12 @@ impl Pages {
         }
     }
 
-    /// Pages that hold nothing but zeroes are as if they had never been written.
+    /// Forgets pages of zeroes: they are as if they had never been written.
     pub fn forget_empty(&mut self) {
         self.0.retain(|_, page| page.iter().any(|byte| *byte != 0));
     }
 
-    /// Where the pages are, ascending.
+    /// The ranges of the pages, ascending.
     pub fn spans(&self) -> Vec<Span> {
         let mut spans: Vec<Span> = Vec::new();
         for &page in self.0.keys() {
@@ -98,7 +98,7 @@ impl Pages {
     }
 }
 
-/// The page that an address below 2^32 lies in.
+/// The page of an address below 2^32.
 fn number(address: u64) -> u32 {
     u32::try_from(address / PAGE).expect("within the data")
 }

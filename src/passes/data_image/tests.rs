@@ -1,4 +1,5 @@
-//! Start functions, the linker's and random ones: where there is an image, it is what Wasmtime makes of memory.
+//! Tests images of start functions, the linker's and random ones: an image must be the memory that
+//! Wasmtime makes.
 
 use std::fmt::Write;
 
@@ -29,7 +30,7 @@ fn module(segments: &[Vec<u8>], start: &str) -> Vec<u8> {
     over(segments, start, &[])
 }
 
-/// With something in memory that is there before the start function runs.
+/// With bytes in memory before the start function runs.
 fn over(segments: &[Vec<u8>], start: &str, before: &[(Range<u64>, &[u8])]) -> Vec<u8> {
     with_heap(HEAP_BASE, segments, start, before)
 }
@@ -55,7 +56,8 @@ fn with_heap(heap_base: u32, segments: &[Vec<u8>], start: &str, before: &[(Range
     wat::parse_str(&text).unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
-/// More than is worth an image, then what the start function does once its turn has come, as the linker writes it: `body`, by whoever finds 0 at `flag` first.
+/// More bytes than an image needs to be worth it, and then the start function as the linker writes
+/// it: `body` is run by the first instance that finds 0 at `flag`.
 fn guarded(flag: u64, done: u64, body: &str, behind: &str) -> String {
     format!(
         "block block block
@@ -114,7 +116,7 @@ fn engine() -> Engine {
     Engine::new(&config).unwrap()
 }
 
-/// Where the pages of each span belong in memory.
+/// The address range of the pages of each span.
 fn parts(image: &DataImage) -> Vec<(Range<u64>, &[u8])> {
     let mut rest = &image.pages[..];
     let mut part = |span: &Span| {
@@ -137,7 +139,8 @@ fn memory_of(image: &DataImage) -> Vec<u8> {
     memory
 }
 
-/// If there is an image, it is what the function makes of empty memory, and where it is already the function changes nothing.
+/// Checks that an image, if there is one, is the memory that the function makes of empty memory,
+/// and that over the image the function changes nothing.
 fn agrees(engine: &Engine, segments: &[Vec<u8>], start: &str) -> Option<DataImage> {
     let wasm = module(segments, start);
     let image = DataImage::of(&wasm)?;
@@ -263,7 +266,7 @@ fn random_functions_agree_with_wasmtime() {
 fn operation(random: &mut Random, segments: &[Vec<u8>], out: &mut String) {
     let index = usize::try_from(random.below(4)).unwrap();
     let segment = segments[index].len() as u64;
-    // Seldom more than there is, and seldom outside.
+    // Seldom longer than the data, and seldom outside.
     let stretch = u64::from(random.one_in(20));
     let from = random.below(segment + 1);
     let len = random.below(segment - from + 1) + stretch;

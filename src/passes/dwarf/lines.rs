@@ -1,6 +1,7 @@
-//! The line table: programs that step an address and a line, and say where a line begins.
+//! The line table: programs that step an address and a line, and mark where a line begins.
 //!
-//! A program keeps its instructions. Before a step over inserted code comes one that makes up for it.
+//! A program keeps its instructions. Before a step over inserted code, an instruction is added that
+//! makes up for it.
 
 use anyhow::Result;
 use wasmparser::BinaryReader;
@@ -16,7 +17,7 @@ pub struct Lines {
 }
 
 impl Lines {
-    /// Where the part that was at `old` is now.
+    /// The new offset of the part that was at `old`.
     pub fn place(&self, old: usize) -> Option<usize> {
         let found = self.parts.binary_search_by_key(&old, |&(old, _)| old).ok()?;
         Some(self.parts[found].1)
@@ -33,7 +34,7 @@ pub fn rewrite(old: &[u8], moves: &Moves) -> Result<Lines> {
         let part = reader.read_bytes(usize::try_from(length)?)?;
         let new = match Header::read(part) {
             Ok(header) => program(part, &header, moves)?,
-            // Of a format that is not known: as it is.
+            // A part of an unknown format stays as it is.
             Err(_) => part.to_vec(),
         };
         lines.bytes.extend_from_slice(&u32::try_from(new.len())?.to_le_bytes());
@@ -44,11 +45,11 @@ pub fn rewrite(old: &[u8], moves: &Moves) -> Result<Lines> {
 
 /// The fields of a program's header that its instructions depend on.
 struct Header {
-    /// Where the instructions start.
+    /// The offset of the first instruction.
     start: usize,
     line_range: u8,
     opcode_base: u8,
-    /// How many operands each standard instruction has.
+    /// The number of operands of each standard instruction.
     operands: Vec<u8>,
 }
 
@@ -73,7 +74,7 @@ impl Header {
         Ok(Header { start, line_range, opcode_base, operands })
     }
 
-    /// How far a special instruction steps.
+    /// The distance that a special instruction steps.
     fn step(&self, opcode: u8) -> u64 {
         u64::from((opcode - self.opcode_base) / self.line_range)
     }
@@ -114,7 +115,7 @@ fn program(part: &[u8], header: &Header, moves: &Moves) -> Result<Vec<u8>> {
     Ok(out)
 }
 
-/// An instruction of the kind that carries its length. Returns the old address after it.
+/// An extended instruction, which carries its length. Returns the old address after it.
 fn extended(reader: &mut BinaryReader, out: &mut Vec<u8>, address: u64, moves: &Moves) -> Result<u64> {
     let len = reader.read_var_u32()?;
     let body = reader.read_bytes(usize::try_from(len)?)?;

@@ -1,4 +1,5 @@
-//! Lists of address ranges: those that code covers, and those over which a variable is at some place.
+//! Lists of address ranges: those that code covers, and those over which a variable is at some
+//! place.
 
 use anyhow::{Result, bail};
 use wasmparser::BinaryReader;
@@ -56,7 +57,7 @@ pub fn entries(
     };
     let mut reader = BinaryReader::new(old, offset);
     loop {
-        // The kinds are numbered alike but for one, the place where no range applies.
+        // The kinds have the same numbers in both but for one, the place where no range applies.
         let kind = match (of, reader.read_u8()?) {
             (Of::Places, 5) => Kind::Default,
             (Of::Places, kind @ 6..) => Kind::of(kind - 1)?,

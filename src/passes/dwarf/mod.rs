@@ -1,10 +1,11 @@
-//! Debugging information of code that has moved.
+//! Corrects the debugging information of code that has moved.
 //!
-//! Addresses in the DWARF of a wasm module are offsets into its code section. Where code moved, they are
-//! corrected at their place, and the rest of the sections stays as the compiler wrote it; only the line
-//! table grows by the steps over inserted code. Versions 2 to 5 of the 32-bit format, as clang writes them.
+//! Addresses in the DWARF of a wasm module are offsets into its code section. Where code moved,
+//! they are corrected in place, and the rest of the sections stays as the compiler wrote it; only
+//! the line table grows by the steps over inserted code. Versions 2 to 5 of the 32-bit format, as
+//! clang writes them.
 //!
-//! Limits: a length in a version 5 list that no longer fits the bytes it had stays as it was (a range then
+//! Limits: a length in a version 5 list that no longer fits its bytes stays as it was (a range then
 //! ends a few bytes early), and DWARF that cannot be read is left as it is.
 
 mod lines;
@@ -77,12 +78,12 @@ impl Patch<'_> {
         Ok(())
     }
 
-    /// A 32-bit value; a larger one, which no module has room for, is left out.
+    /// Writes a 32-bit value; a larger one, which no module can have, is left out.
     fn put_u32(&mut self, at: usize, value: u64) -> Result<()> {
         u32::try_from(value).map_or(Ok(()), |value| self.put(at, &value.to_le_bytes()))
     }
 
-    /// A LEB128 number in the bytes that one took before; the largest that fits them if it does not.
+    /// Writes a LEB128 number in the bytes of the old one; the largest that fits if it does not.
     fn put_leb(&mut self, at: usize, len: usize, value: u64) -> Result<()> {
         let most =
             u32::try_from(7 * len).ok().and_then(|bits| 1u64.checked_shl(bits)).map_or(u64::MAX, |over| over - 1);
@@ -117,7 +118,7 @@ impl Sections<'_> {
             let Some(abbreviation) = entries.read_abbreviation()? else {
                 continue;
             };
-            // A function's first address, and where its length is, which may be given for its end.
+            // A function's first address, and the place of its length, which may replace its end.
             let (mut low, mut high) = (None, None);
             for spec in abbreviation.attributes() {
                 let at = start + entries.next_offset().0;

@@ -1,11 +1,12 @@
-//! Which functions can have a fork below them, and so which calls are sites.
+//! Finds the functions that can have a fork below them, and so the calls that are sites.
 //!
-//! A call through a table or a reference may reach every function of its type that the module refers to otherwise
-//! than by calling it.
+//! A call through a table or a reference may reach every function of its type to which the module
+//! refers other than by calls.
 //!
-//! A call that is followed by `unreachable` does not return: error messages, `exit`. Nothing comes back to a frame that
-//! waits there, unless it catches an exception. Such a frame need not be kept, nor those below it, until one that
-//! catches. So a function that comes to a fork only on such ways is no reason for its callers to have sites.
+//! A call that is followed by `unreachable` does not return: error messages, `exit`. Control never
+//! comes back to a frame that waits there, unless it catches an exception. Such a frame need not be
+//! kept, nor those below it, until one that catches. So a function that comes to a fork only in
+//! such ways does not make calls of it sites.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -21,7 +22,7 @@ use crate::types::Types;
 use super::Fork;
 use super::tail::Tails;
 
-/// The class of types that are told apart by more than their shape; they count as able to call each other.
+/// The class of types that differ by more than their shape; they count as able to call each other.
 const OTHER: u32 = 0;
 
 /// The furthest that a call may come.
@@ -39,19 +40,19 @@ enum Reach {
 pub struct CallGraph {
     /// The imports `lind.fork`.
     pub forks: HashSet<u32>,
-    /// How many calls there are in the function that has the most.
+    /// The number of calls in the function that has the most.
     pub most_calls: usize,
-    /// Where in the code section tables, or globals that hold references, are changed.
+    /// The places in the code section where tables, or globals that hold references, are changed.
     pub changes: Vec<usize>,
     /// The calls that may come to a fork and go on, by their place in the code section.
     sites: HashSet<usize>,
     /// The sites whose function goes on after an exception.
     tried: HashSet<usize>,
-    /// The calls that may come to a fork that goes on in who is called, but not in who calls.
+    /// The calls that may come to a fork after which the callee goes on, but not the caller.
     last: HashSet<usize>,
-    /// The functions that may come to a fork and go on, called by such as do not.
+    /// The functions that may come to a fork and go on, with callers that do not.
     pub called_last: BTreeSet<u32>,
-    /// Of functions, imported ones first.
+    /// The reach of each function, imported ones first.
     reach: Vec<Reach>,
     /// Defined functions that contain sites.
     takes_part: Vec<bool>,
@@ -74,16 +75,16 @@ struct Call {
     /// Its place in the code section.
     at: usize,
     callee: Callee,
-    /// Nothing is done in this function behind it.
+    /// This function does nothing behind it.
     tail: bool,
-    /// It does not return.
+    /// The call does not return.
     last: bool,
     /// An exception may be caught in this function.
     tried: bool,
 }
 
 impl CallGraph {
-    /// Looks at all functions. None if there is nothing to do.
+    /// Reads all functions. None if the module needs no change.
     pub fn find(module: &Module, types: &Types, mode: Fork) -> Result<Option<CallGraph>> {
         let (imports, forks) = imports(module, types)?;
         if forks.is_empty() && mode == Fork::Auto {
@@ -141,7 +142,7 @@ impl CallGraph {
         self.tried.contains(&at)
     }
 
-    /// Whether who is called at this place may be left at a fork, and the caller has nothing to go on with.
+    /// Whether the callee at this place may be left at a fork, and the caller does not go on.
     pub fn is_last(&self, at: usize) -> bool {
         self.last.contains(&at)
     }
@@ -199,7 +200,7 @@ impl CallGraph {
         !call.tail && self.is_defined_or_fork(call) && self.through(call) == Reach::Back
     }
 
-    /// With `--fork=always` imports count as forks, but nothing comes back out of them by an exception.
+    /// With `--fork=always` imports count as forks, but no exception comes out of them.
     fn is_defined_or_fork(&self, call: &Call) -> bool {
         match call.callee {
             Callee::Function(function) => !self.is_import(function) || self.forks.contains(&function),
@@ -221,7 +222,7 @@ impl CallGraph {
             let ty = types.type_index_of_function(number(function)).and_then(|ty| types.function_type(ty));
             let mut tails = Tails::new(types, ty.map_or(&[], FuncType::results));
             let mut calls: Vec<Call> = Vec::new();
-            // For each open block, how many try_tables are open with it.
+            // For each open block, the number of try_tables that are open with it.
             let mut open = vec![0];
             let mut after_call = false;
             let mut reader = body.get_operators_reader()?;
@@ -279,7 +280,7 @@ impl CallGraph {
         Ok(all)
     }
 
-    /// From the imports that fork to all who reach them.
+    /// Spreads from the imports that fork to all functions that reach them.
     fn spread(&mut self, calls: &[Vec<Call>], referred: &HashSet<u32>, types: &Types) {
         let mut callers: HashMap<Callee, Vec<(usize, &Call)>> = HashMap::new();
         for (function, calls) in (self.imported..).zip(calls) {
@@ -317,7 +318,7 @@ fn number(function: usize) -> u32 {
     u32::try_from(function).unwrap_or(u32::MAX)
 }
 
-/// How many functions are imported, and which of them are `lind.fork`.
+/// The number of imported functions, and those of them that are `lind.fork`.
 fn imports(module: &Module, types: &Types) -> Result<(usize, HashSet<u32>)> {
     let (mut count, mut forks) = (0, HashSet::new());
     for (_, imports) in module.entries::<Imports>(id::IMPORT)? {

@@ -1,7 +1,8 @@
 //! Code that both copies of a function share: locals for operands, and sites that cannot be left.
 //!
-//! An operand that lies below a call is at a place of the stack that nothing else takes until it is used. So each
-//! place has a local of its own for each type, and both copies, and both ways to a site, agree where a value is.
+//! An operand that lies below a call is at a place of the stack that nothing else takes until it is
+//! used. So each place has a local of its own for each type, and both copies, and both ways to a
+//! site, find a value in the same local.
 
 use std::collections::HashMap;
 
@@ -34,7 +35,7 @@ impl Slots {
         &self.types
     }
 
-    /// A local for nothing else.
+    /// A local for one purpose only.
     pub fn fresh(&mut self, ty: ValType) -> u32 {
         self.types.push(values::nullable(ty));
         self.first + u32::try_from(self.types.len() - 1).unwrap_or(u32::MAX)
@@ -50,14 +51,14 @@ impl Slots {
         local
     }
 
-    /// Takes operands off the stack, the last first.
+    /// Moves operands from the stack into their locals, the last first.
     pub fn set(&mut self, sink: &mut InstructionSink, operands: impl DoubleEndedIterator<Item = (usize, ValType)>) {
         for operand in operands.rev() {
             sink.local_set(self.of(operand));
         }
     }
 
-    /// Puts operands on the stack.
+    /// Moves operands from their locals to the stack.
     pub fn get(&mut self, sink: &mut InstructionSink, operands: impl Iterator<Item = (usize, ValType)>) {
         for operand in operands {
             sink.local_get(self.of(operand));
@@ -68,7 +69,8 @@ impl Slots {
     }
 }
 
-/// The bytes of an instruction, as far as they are the same at sites and elsewhere. The code section's contents are at `section`.
+/// The bytes of an instruction, as far as they are the same at sites and elsewhere. `section` is
+/// the offset of the code section's contents.
 pub fn call(op: &Op, (bytes, section): (&[u8], usize), graph: &CallGraph, runtime: &Runtime) -> Vec<u8> {
     let replaced = replaced(&op.op, op.range.start - section, graph, runtime);
     replaced.unwrap_or_else(|| bytes[op.range.clone()].to_vec())
@@ -94,7 +96,7 @@ pub fn replaced(op: &Operator, at: usize, graph: &CallGraph, runtime: &Runtime) 
     Some(out)
 }
 
-/// A call in a frame that cannot be left. Counts it while the call lasts, whichever way it ends.
+/// A call in a frame that cannot be left. It is counted while it lasts, however it ends.
 pub fn pinned_call(
     code: &mut Vec<u8>,
     stack: &Stack,

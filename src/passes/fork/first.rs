@@ -1,4 +1,4 @@
-//! The first copy of a function, which runs: edits that leave its instructions in place.
+//! The first copy of a function, which runs normally: edits that leave its instructions in place.
 
 use std::ops::Range;
 
@@ -15,13 +15,13 @@ use super::frames::Frames;
 use super::runtime::{Runtime, groups};
 use super::shape::{Op, Place, Shape, Site, Stack};
 
-/// The first copy in the making.
+/// The first copy while it is made.
 pub struct First<'f, 'a> {
     pub shape: &'f Shape<'a>,
     pub frames: &'f Frames,
     pub graph: &'f CallGraph,
     pub runtime: &'f mut Runtime,
-    /// The file, and where the code section's contents are in it.
+    /// The file, and the offset in it of the code section's contents.
     pub bytes: &'a [u8],
     pub section: usize,
     pub slots: Slots,
@@ -31,7 +31,7 @@ impl First<'_, '_> {
     /// The edits of the code section, in order.
     pub fn edits(mut self) -> Result<Vec<Edit>> {
         let mut edits = Vec::new();
-        // So many of the lowest operands are in their locals.
+        // The number of the lowest operands that are in their locals.
         let (mut put_away, mut open) = (0, 0);
         for (at, op) in self.shape.ops.iter().enumerate() {
             match (op.place, &op.op) {
@@ -81,7 +81,7 @@ impl First<'_, '_> {
         ])
     }
 
-    /// Puts the operands below into their locals and back, unless they are there.
+    /// Moves the operands below into their locals and back, unless they are there.
     fn put_away(&mut self, stack: &Stack, put_away: &mut usize) -> Vec<u8> {
         let mut code = Vec::new();
         let mut sink = InstructionSink::new(&mut code);
@@ -103,7 +103,7 @@ impl First<'_, '_> {
                 before = self.put_away(&site.stack, put_away);
                 let (frames, labels) = (self.frames, open + self.frames.labels());
                 let saved = &frames.sites[number as usize - 1];
-                // Where nothing catches, an exception comes only for frames that nothing goes on with.
+                // Where nothing catches, an exception comes only for frames that are dropped.
                 if let Some(label) = frames.label(saved, labels) {
                     let ty = self.runtime.block_type(&site.stack.taken, &site.results);
                     let catch = Catch::One { tag: self.runtime.tag, label };

@@ -1,12 +1,14 @@
 //! Describes the record that a frame waiting at a site writes when it is left, and emits the code
 //! that writes it.
 //!
-//! Behind each site is its *pad*: a branch over it is taken unless the stack is left. Pads are written so that the compiler's
-//! register allocator is disturbed as little as can be (`docs/fork.md`, "What it costs"). A value that is needed at many sites is
-//! written down by code that all pads of the function end in: to the allocator it is alive from site to pad to there, as it is
-//! from site to site. If it were last used in each pad, its life would be in so many pieces that the allocator gives up joining
-//! it with what it is before and behind loops, and moves it from place to place instead. And pads store, since the arguments
-//! of a call must be in certain registers, for whose sake a value's life would be split also where code runs.
+//! Behind each site is its *pad*: a branch over it is taken unless the stack is left. Pads are
+//! written so that the compiler's register allocator is disturbed as little as possible
+//! (`docs/fork.md`, "What it costs"). A value that is needed at many sites is stored by code at the
+//! end of the function that all its pads lead to: to the allocator it is alive from site to pad to
+//! there, as it is from site to site. If it were last used in each pad, its life would be in so
+//! many pieces that the allocator gives up joining it with its life before and behind loops, and
+//! moves it from place to place instead. And pads store, since the arguments of a call must be in
+//! certain registers, for whose sake a value's life would be split also in code that runs.
 
 use std::collections::HashMap;
 
@@ -18,38 +20,40 @@ use super::runtime::{self, Runtime, zero};
 use super::shape::{Shape, Site};
 use super::values;
 
-/// Helpers return at most so many values.
+/// The most values that a helper returns.
 const CHUNK: usize = 64;
 
-/// A value of a frame, and the local that it is in.
+/// A value of a frame: its type and its local.
 pub type Value = (ValType, u32);
 
-/// The frames of a function, whichever site they wait at.
+/// The frames of a function at all its sites.
 pub struct Frames {
-    /// Those needed at a quarter of the sites or more; where one is not, it is 0 in the record.
+    /// The values needed at a quarter of the sites or more; at a site that does not need one, it is
+    /// 0 in the record.
     shared: Vec<Value>,
     pub sites: Vec<Saved>,
-    /// In the pads and behind them: where the record is, and its number.
+    /// In the pads and behind them: the address of the record, and its number.
     base: u32,
     number: u32,
-    /// How many pads are at the end of the function.
+    /// The number of pads at the end of the function.
     outside: u32,
-    /// For the last result of a call, by its type.
+    /// The local for the last result of a call, by its type.
     results: HashMap<ValType, u32>,
 }
 
 /// The values that a frame waiting at a site has to write.
 pub struct Saved {
     pub site: u32,
-    /// Of the shared values, those that are not needed.
+    /// The shared values that it does not need.
     missing: Vec<Value>,
     own: Vec<Value>,
-    /// At the end of the function, an exception comes here as well; counted from the first.
+    /// The number of its pad, from the first, if that is at the end of the function: an exception
+    /// leads there as well.
     outside: Option<u32>,
 }
 
 impl Frames {
-    /// `tried` says at which sites an exception may be caught.
+    /// `tried` tells the sites at which an exception may be caught.
     pub fn of(shape: &Shape, slots: &mut Slots, tried: impl Fn(&Site) -> bool) -> Frames {
         let needed: Vec<(u32, bool, Vec<Value>)> = shape
             .numbered()
@@ -85,13 +89,13 @@ impl Frames {
         self.shared.iter().chain(&saved.own).copied().collect()
     }
 
-    /// How many labels `open` opens.
+    /// The number of labels that `open` opens.
     pub fn labels(&self) -> u32 {
         self.outside + 2
     }
 
-    /// Opens a block for what the pads have in common, one for each pad at the end, the last one's outermost, and one for the
-    /// function itself.
+    /// Opens a block for the code that all pads share, one for each pad at the end, the last one's
+    /// outermost, and one for the function itself.
     pub fn open(&self, sink: &mut InstructionSink, shape: &Shape, runtime: &mut Runtime) {
         for _ in 0..=self.outside {
             sink.block(BlockType::Empty);
@@ -99,7 +103,8 @@ impl Frames {
         sink.block(runtime.block_type(&[], &shape.results));
     }
 
-    /// Behind the function: the way out for those who return, the pads at the end, and what all pads have in common.
+    /// Emits the code behind the function: the way out for a normal return, the pads at the end,
+    /// and the code that all pads share.
     pub fn close(&self, sink: &mut InstructionSink, shape: &Shape, runtime: &Runtime) -> Result<()> {
         sink.end().return_();
         let at_end = self.sites.iter().filter_map(|saved| Some((saved, saved.outside?)));
@@ -117,12 +122,13 @@ impl Frames {
         Ok(())
     }
 
-    /// The label of a site's pad, if it is at the end. So many labels are open, those of `open` included.
+    /// The label of a site's pad, if it is at the end. `labels` counts the open labels, those of
+    /// `open` included.
     pub fn label(&self, saved: &Saved, labels: u32) -> Option<u32> {
         saved.outside.map(|place| labels - 1 - self.outside + place)
     }
 
-    /// Behind the call: to the pad, if the callee was left.
+    /// Emits the code behind the call: to the pad, if the callee was left.
     pub fn leave(
         &self,
         sink: &mut InstructionSink,
@@ -137,7 +143,7 @@ impl Frames {
         sink.block(runtime.block_type(results, results));
         let last = results.last().and_then(|ty| Some((*ty, *self.results.get(ty)?)));
         runtime.go_on(sink, last);
-        // The outermost of the labels, with the block's own.
+        // The label of the outermost block, with the block's own.
         self.pad(sink, saved, labels, runtime)?;
         sink.end();
         Ok(())
@@ -158,7 +164,8 @@ impl Frames {
     }
 }
 
-/// The values in the pieces that helpers return: the first with the record's number, which lies lowest, and those behind it.
+/// The values in the pieces that helpers return: the first piece with the record's number, which
+/// lies lowest, and those behind it.
 pub fn pieces(values: &[Value]) -> (&[Value], impl Iterator<Item = &[Value]>) {
     let (first, rest) = values.split_at(values.len().min(CHUNK));
     (first, rest.chunks(CHUNK))
@@ -176,7 +183,7 @@ fn often(needed: &[(u32, bool, Vec<Value>)]) -> Vec<Value> {
     all.chunk_by(|a, b| a == b).filter(|same| same.len() * 4 >= needed.len()).map(|same| same[0]).collect()
 }
 
-/// The shared values that are not among these, and those among these that are not shared. Both are sorted.
+/// The shared values that are not among these, and the values that are not shared. Both are sorted.
 fn apart(shared: &[Value], values: &[Value]) -> (Vec<Value>, Vec<Value>) {
     let missing = shared.iter().filter(|value| values.binary_search(value).is_err()).copied().collect();
     let own = values.iter().filter(|value| shared.binary_search(value).is_err()).copied().collect();

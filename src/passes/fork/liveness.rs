@@ -1,4 +1,4 @@
-//! Which locals are needed after a site: those that may be read before they are written.
+//! Finds the locals that are needed after a site: those that may be read before they are written.
 //!
 //! The function is walked backward. The locals that are needed at the head of a loop are known only
 //! once the loop has been walked, so the walk is repeated until they no longer change: as many
@@ -10,7 +10,7 @@ use wasmparser::{Catch, Operator};
 
 use super::shape::{Block, Place, Shape};
 
-/// Finds the locals that are alive at each site.
+/// Computes the locals that are live at each site.
 pub fn find(shape: &mut Shape) {
     let is_loop = |block: &Block| matches!(shape.ops[block.start].op, Operator::Loop { .. });
     let size = |block| if is_loop(block) { shape.locals.len() } else { 0 };
@@ -64,7 +64,7 @@ impl Set {
     }
 }
 
-/// A block around the place of the walk.
+/// A block around the current place of the walk.
 struct Open {
     block: Option<usize>,
     /// The locals that are needed where a branch to it goes.
@@ -82,7 +82,7 @@ struct Walk<'w, 'a> {
     sites: Vec<Option<Set>>,
     open: Vec<Open>,
     live: Set,
-    /// For each instruction that ends a block, which.
+    /// The block of each instruction that ends one.
     ends: Vec<(usize, usize)>,
 }
 
@@ -95,7 +95,7 @@ impl<'w, 'a> Walk<'w, 'a> {
         Walk { shape, heads, changed: false, sites, open: Vec::new(), live: empty, ends }
     }
 
-    /// Whether the walk has to be repeated, and what it found.
+    /// Whether the walk has to be repeated, and the locals that it found.
     fn run(mut self) -> (bool, Vec<Option<Set>>) {
         for at in (0..self.shape.ops.len()).rev() {
             self.step(at);

@@ -1,8 +1,10 @@
-//! The fork pass: a program that was forked goes on in two processes. `docs/fork.md` explains how.
+//! The fork pass: lets a program that was forked go on in two processes. `docs/fork.md` explains
+//! how.
 //!
-//! Wasm code cannot copy its stack, but it can leave it by returning and build it up again. Each function that
-//! may have a fork below it gets pads behind its calls, which write what its frame holds to memory, and a second copy, which
-//! goes on from there. Nothing else changes: code that is not being left or resumed runs as it did.
+//! Wasm code cannot copy its stack, but it can leave it by returning and build it up again. Each
+//! function that may have a fork below it gets pads behind its calls, which store its frame in
+//! memory, and a second copy, which goes on from there. Nothing else changes: code that is not
+//! being left or resumed runs as before.
 
 mod callgraph;
 mod emit;
@@ -37,13 +39,14 @@ use second::Second;
 use shape::Shape;
 use values::Encoded;
 
-/// Which programs and functions the fork pass is for.
+/// The programs and functions that the fork pass changes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Fork {
     /// Programs that import `lind.fork`; in them, functions that may have a call of it below them.
     #[default]
     Auto,
-    /// Every program, and functions that may have a call of any import below them: to measure and to test.
+    /// Every program, and functions that may have a call of any import below them: for measurements
+    /// and tests.
     Always,
     /// None. `lind.fork` is ENOSYS.
     Never,
@@ -67,19 +70,19 @@ pub fn let_fork(module: &mut Module, mode: Fork) -> Result<()> {
     code::edit(module, &edits, &bodies)
 }
 
-/// Whether the pass has been here.
+/// Whether the pass has changed this module already.
 pub fn can_fork(module: &Module) -> Result<bool> {
     Ok(module.entries::<Export>(id::EXPORT)?.iter().any(|(_, export)| export.name == runtime::RESUME))
 }
 
-/// The records are in memory 0.
+/// Fails without memory 0, which holds the records.
 fn check_memory(module: &Module) -> Result<()> {
     let defined = module.entries::<MemoryType>(id::MEMORY)?;
     ensure!(defined.first().is_some_and(|(_, ty)| !ty.memory64), "a program that forks needs a memory of its own");
     Ok(())
 }
 
-/// How many functions are imported.
+/// The number of imported functions.
 pub fn imported_functions(module: &Module) -> Result<u32> {
     let mut count = 0;
     for (_, imports) in module.entries::<Imports>(id::IMPORT)? {
@@ -100,7 +103,7 @@ fn function_names(module: &Module) -> HashMap<u32, String> {
     names
 }
 
-/// The program that is changed.
+/// The program to change.
 struct Program<'p> {
     types: &'p Types,
     graph: &'p CallGraph,
@@ -109,7 +112,7 @@ struct Program<'p> {
 }
 
 impl<'p> Program<'p> {
-    /// The edits that make the first copies, and the second copies, in what is added.
+    /// Makes the edits for the first copies, and the second copies.
     fn copies(&self, module: &Module) -> Result<(Vec<Edit>, Runtime, Encoded)> {
         let mut validator = Validator::new_with_features(WasmFeatures::default());
         let (mut edits, mut section, mut made) = (Vec::new(), 0, None);
@@ -196,7 +199,8 @@ impl<'p> Program<'p> {
 const LARGEST: usize = 7_654_321;
 const MOST_LOCALS: usize = 50_000;
 
-/// Where the contents of the code section start, of which the parser gives the range and the number of functions.
+/// The offset of the contents of the code section; the parser gives the range and the number of
+/// functions.
 fn contents(bytes: &[u8], range: &Range<usize>, count: u32) -> Result<usize> {
     let mut reader = wasmparser::BinaryReader::new(&bytes[range.clone()], 0);
     if reader.read_var_u32()? == count {

@@ -17,11 +17,11 @@ use super::callgraph::CallGraph;
 use super::values::{self, Encoded};
 use records::{Helper, layout};
 
-/// The export by which the pass knows its own work.
+/// The export that marks a module as changed by the pass.
 pub const RESUME: &str = "__lind_resume";
 /// The export of the global that counts frames which cannot be left.
 pub const PINNED: &str = "__lind_fork_pinned";
-/// So far behind that global is the one that says whether the stack is left.
+/// The distance behind that global of the one that tells whether the stack is left.
 pub const STAYING: u32 = 1;
 /// The result of `lind.fork` that has the stack unwound.
 const UNWIND: i32 = i32::MIN;
@@ -51,9 +51,9 @@ pub struct Runtime {
     pub pinned: u32,
     /// The global that is 0 while the stack is left, and else 1.
     staying: u32,
-    /// The function that leaves frames that nothing goes on with.
+    /// The function that drops frames that are not resumed.
     pub drop_frames: u32,
-    /// How many bits of a record's number are the site's.
+    /// The number of bits of a record's number that hold the site.
     pub site_bits: u32,
     table: u32,
     first_type: u32,
@@ -62,11 +62,11 @@ pub struct Runtime {
     first_function: u32,
     functions: Vec<New>,
     helpers: BTreeMap<(Helper, Vec<ValType>), u32>,
-    /// The function that asks the engine, which stands for `lind.fork`.
+    /// The function that asks the engine, in place of `lind.fork`.
     pub ask: u32,
-    /// The second copies by number. The first is that of `ask`.
+    /// The second copies by number. The first one belongs to `ask`.
     second: Vec<u32>,
-    /// The results that functions have that are called and do not return.
+    /// The results of functions that are called and do not return.
     last: Vec<Vec<ValType>>,
 }
 
@@ -138,14 +138,14 @@ impl Runtime {
         Ok(index)
     }
 
-    /// Adds a second copy, and returns its number, which is known before it is made.
+    /// Adds a second copy, whose number is known before it is made.
     pub fn add_second(&mut self, results: &[ValType], name: String, body: Vec<u8>) -> Result<()> {
         let index = self.add(&[], results, name, body)?;
         self.second.push(index);
         Ok(())
     }
 
-    /// The number in the records of the function whose second copy is added next, at a site.
+    /// The number for records of the function whose second copy is added next, at a site.
     pub fn record(&self, site: u32) -> Result<i32> {
         let function = u32::try_from(self.second.len())?;
         ensure!(
@@ -155,9 +155,10 @@ impl Runtime {
         Ok((function << self.site_bits | site).cast_signed())
     }
 
-    /// `lind.fork` for the program: the first to be left, if the engine wants that. Its own record makes it a callee like others.
+    /// Adds the function that the program calls for `lind.fork`: it is the first to be left, if the
+    /// engine wants that. Its own record makes it a callee like others.
     fn add_ask(&mut self, graph: &CallGraph) -> Result<()> {
-        // With `--fork=always` there may be none, and nothing calls this.
+        // With `--fork=always` the import may be missing, and then nothing calls this.
         let fork = graph.forks.iter().min();
         let record = self.record(0)?;
         let (top, staying) = (self.top, self.staying);
@@ -182,13 +183,13 @@ impl Runtime {
         self.add_second(&[ValType::I32], "__lind_fork (resumed)".to_owned(), body)
     }
 
-    /// Puts on the stack whether the program goes on as usual.
+    /// Pushes whether the program goes on as usual.
     pub fn staying<'s, 'b>(&self, sink: &'s mut InstructionSink<'b>) -> &'s mut InstructionSink<'b> {
         sink.global_get(self.staying)
     }
 
-    /// Behind a call, within a block that leads on: goes there unless the callee was left. `result`, for the last result, is a
-    /// local of its type, if that is an integer.
+    /// Emits the branch behind a call, within a block that leads on: it is taken unless the callee
+    /// was left. `result` is a local for the last result, if that is an integer.
     pub fn go_on(&self, sink: &mut InstructionSink, result: Option<(ValType, u32)>) {
         match result {
             Some((ValType::I32, local)) => {
@@ -200,12 +201,12 @@ impl Runtime {
         self.staying(sink).br_if(0);
     }
 
-    /// Notes that a table or a global reference is not what a new instance would have.
+    /// Notes that a table or a global reference differs from that of a new instance.
     pub fn note_change(&self, sink: &mut InstructionSink) {
         sink.global_get(self.pinned).i32_const(CHANGED).i32_or().global_set(self.pinned);
     }
 
-    /// Counts a frame that cannot be left, or that it is gone.
+    /// Counts a frame that cannot be left (1), or that it has ended (-1).
     pub fn pin(&self, sink: &mut InstructionSink, by: i32) {
         sink.global_get(self.pinned).i32_const(by).i32_add().global_set(self.pinned);
     }
@@ -295,7 +296,7 @@ pub fn left(sink: &mut InstructionSink, results: &[ValType]) {
     }
 }
 
-/// A value to return where nobody looks at it.
+/// A value to return where nobody reads it.
 pub fn zero(sink: &mut InstructionSink, ty: ValType) {
     match ty {
         ValType::I32 => sink.i32_const(0),
@@ -320,7 +321,7 @@ fn bytes(first: &[u8], number: u32) -> Vec<u8> {
     bytes
 }
 
-/// How many tables, globals and tags there are, with imported ones.
+/// The numbers of tables, globals and tags, with imported ones.
 #[derive(Default)]
 struct Counts {
     tables: u32,

@@ -1,7 +1,8 @@
 //! The second copy of a function, which resumes a frame that was left.
 //!
-//! It has no parameters. It pops its record, and then has to come to a site within blocks. Each block with sites starts
-//! with a jump to the one of its parts, a site or a block, in which the frame waited:
+//! It has no parameters. It pops its record, and then has to reach a site within blocks. Each block
+//! with sites starts with a jump to the one of its parts, a site or a block, in which the frame
+//! waited:
 //!
 //! ```text
 //! block $part2
@@ -14,9 +15,10 @@
 //! the second part, ...
 //! ```
 //!
-//! Before a part all operands of the block go into their locals, since no block may lie between a value and who uses
-//! it; behind the jump they come from there. That is where the record's values went. Blocks with sites take no parameters
-//! for the same reason. The local `to` is the site to come to, 0 once there.
+//! Before a part all operands of the block go into their locals, since no block may lie between a
+//! value and its use; behind the jump they are read from there. The record's values went there,
+//! too. Blocks with sites take no parameters for the same reason. The local `to` is the site to
+//! reach, 0 once there.
 
 use std::collections::HashMap;
 
@@ -31,25 +33,25 @@ use super::runtime::{Runtime, groups};
 use super::shape::{Block, Op, Place, Shape, Site, Stack};
 use super::values;
 
-/// A block that is open in the code that is written.
+/// An open block of the written code.
 struct Open {
-    /// How many labels there were with its own.
+    /// The number of labels, with its own.
     label: u32,
-    /// The block of the function, if it has sites.
+    /// Its block in the function, if that has sites.
     block: Option<usize>,
-    /// It is only entered to resume, at one of its parts.
+    /// Whether it is only entered to resume, at one of its parts.
     only_resumes: bool,
-    /// The numbers of the sites in each part that is still to come, the next part last.
+    /// The numbers of the sites in each part that is not yet written, the next part last.
     parts: Vec<std::ops::Range<u32>>,
 }
 
-/// The second copy in the making.
+/// The second copy while it is made.
 pub struct Second<'f, 'a> {
     shape: &'f Shape<'a>,
     frames: &'f Frames,
     graph: &'f CallGraph,
     runtime: &'f mut Runtime,
-    /// The file, and where the code section's contents are in it.
+    /// The file, and the offset in it of the code section's contents.
     bytes: &'a [u8],
     section: usize,
     slots: Slots,
@@ -57,7 +59,7 @@ pub struct Second<'f, 'a> {
     code: Vec<u8>,
     labels: u32,
     open: Vec<Open>,
-    /// The code before the first part of a block that is only resumed is left out.
+    /// Whether code is left out: the code before the first part of a block that is only resumed.
     skipping: bool,
 }
 
@@ -100,7 +102,7 @@ impl<'f, 'a> Second<'f, 'a> {
         Ok(body)
     }
 
-    /// Pops the record. Sites that save the same values share the code.
+    /// Pops the record. Sites that store the same values share the code.
     fn restore(&mut self) -> Result<()> {
         let (mut kinds, mut known, mut kind_of) = (Vec::new(), HashMap::new(), Vec::new());
         for saved in &self.frames.sites {
@@ -173,8 +175,8 @@ impl<'f, 'a> Second<'f, 'a> {
         parts
     }
 
-    /// At the start of a block or its else: to the part that is to be resumed. If there is none, its operands, which are
-    /// in locals, come on the stack.
+    /// At the start of a block or its else: jumps to the part that is to be resumed. If none is,
+    /// its operands are loaded from their locals.
     fn jump(&mut self, operands: &[(usize, ValType)]) {
         let Some(open) = self.open.last() else { return };
         let (to, only_resumes) = (self.to, open.only_resumes);
@@ -189,7 +191,7 @@ impl<'f, 'a> Second<'f, 'a> {
         };
         match parts.first() {
             None => {}
-            // Nothing else can be wanted.
+            // No other part can be meant.
             Some(_) if only_resumes && parts.len() == 1 => {}
             Some(first) if only_resumes => {
                 let (start, targets) = (first.start.cast_signed(), targets(0));
@@ -240,7 +242,7 @@ impl<'f, 'a> Second<'f, 'a> {
             Place::Plain => match op.op {
                 Operator::Else => self.otherwise(),
                 Operator::End if at + 1 < self.shape.ops.len() => self.end(),
-                // The function's own is among the pads.
+                // The function's own end is among the pads.
                 Operator::End => {}
                 _ => self.plain(op),
             },
@@ -248,7 +250,7 @@ impl<'f, 'a> Second<'f, 'a> {
         Ok(())
     }
 
-    /// Before a part: the operands are in their locals, those that stay on the stack as well.
+    /// Before a part: moves the operands into their locals, those that stay on the stack as well.
     fn boundary(&mut self, stack: &Stack) -> bool {
         let resumes = std::mem::replace(&mut self.skipping, false);
         let mut sink = InstructionSink::new(&mut self.code);
@@ -307,7 +309,7 @@ impl<'f, 'a> Second<'f, 'a> {
             Operator::If { .. } => {
                 let to = self.to;
                 let condition = params.pop().map_or(0, |operand| self.slots.of(operand));
-                // To the branch with the site; if nothing is resumed, as the condition says.
+                // To the branch with the site; if nothing is resumed, by the condition.
                 let first = block.before_else.end.cast_signed();
                 self.sink().local_get(to).i32_const(first).i32_lt_u().local_get(condition).local_get(to).select();
                 self.sink().if_(ty);
@@ -326,8 +328,9 @@ impl<'f, 'a> Second<'f, 'a> {
         self.jump(&params);
     }
 
-    /// The head of a loop. Its parameters arrive on the stack each time around; at the first, if it is entered to resume, they
-    /// mean nothing, and their places belong to the values of the record.
+    /// The head of a loop. Its parameters arrive on the stack each time around; the first time, if
+    /// it is entered to resume, they have no meaning, and their places belong to the values of the
+    /// record.
     fn head(&mut self, block: &Block, operands: &[(usize, ValType)]) {
         let ty = self.runtime.block_type(&block.stack.taken, &block.results);
         let held: Vec<u32> = operands.iter().map(|(_, ty)| self.slots.fresh(*ty)).collect();
@@ -386,7 +389,7 @@ impl<'f, 'a> Second<'f, 'a> {
         self.labels -= 1;
     }
 
-    /// An instruction as it was, with labels that count the blocks that were added.
+    /// Copies an instruction, with labels that count the added blocks.
     fn plain(&mut self, op: &Op) {
         match &op.op {
             Operator::Br { relative_depth } => {
@@ -424,7 +427,7 @@ impl<'f, 'a> Second<'f, 'a> {
             Operator::LocalGet { local_index } | Operator::LocalTee { local_index } => {
                 let bytes = self.raw(op);
                 self.code.extend_from_slice(bytes);
-                // A parameter that cannot be null is here a local that starts as null.
+                // A parameter that cannot be null becomes a local that starts as null.
                 if self.shape.locals.get(*local_index as usize).is_some_and(|ty| !values::defaultable(*ty)) {
                     self.sink().ref_as_non_null();
                 }
@@ -440,7 +443,7 @@ impl<'f, 'a> Second<'f, 'a> {
         &self.bytes[op.range.clone()]
     }
 
-    /// br_on_cast and br_on_cast_fail: opcode, flags, label, and the rest as it was.
+    /// br_on_cast and br_on_cast_fail: opcode, flags, label, and the rest unchanged.
     fn cast(&mut self, op: &Op, label: u32) {
         const UNTIL_LABEL: usize = 3;
         let bytes = self.raw(op);

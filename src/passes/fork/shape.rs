@@ -1,4 +1,5 @@
-//! A function as the pass sees it: its instructions, its blocks, and its sites with what is on the stack there.
+//! A function as the pass sees it: its instructions, its blocks, and its sites with the operand
+//! stack there.
 
 use std::ops::Range;
 
@@ -14,9 +15,9 @@ use super::values::{self, Encoded};
 /// An instruction.
 pub struct Op<'a> {
     pub op: Operator<'a>,
-    /// Where its bytes are in the file.
+    /// The range of its bytes in the file.
     pub range: Range<usize>,
-    /// The operands below this one are untouched by it.
+    /// The number of the lowest operands that it does not touch.
     pub low: usize,
     pub place: Place,
 }
@@ -25,9 +26,9 @@ pub struct Op<'a> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Place {
     Plain,
-    /// A call that may come to a fork, by its place in [`Shape::sites`].
+    /// A call that may come to a fork, by its index in [`Shape::sites`].
     Site(usize),
-    /// The start of a block, by its place in [`Shape::blocks`].
+    /// The start of a block, by its index in [`Shape::blocks`].
     Block(usize),
 }
 
@@ -35,9 +36,9 @@ pub enum Place {
 pub struct Stack {
     /// The operands that it leaves alone, of the whole function.
     pub below: Vec<ValType>,
-    /// How many of them belong to outer blocks.
+    /// The number of them that belong to outer blocks.
     pub outer: usize,
-    /// Those that it takes, as parameters or arguments; an `if` also its condition.
+    /// The operands that it takes, as parameters or arguments; an `if` also its condition.
     pub taken: Vec<ValType>,
 }
 
@@ -47,7 +48,7 @@ impl Stack {
         self.own_below().chain(self.own_taken())
     }
 
-    /// Of the operands below, those of the innermost block.
+    /// The operands below that belong to the innermost block.
     pub fn own_below(&self) -> impl DoubleEndedIterator<Item = (usize, ValType)> {
         self.below.iter().copied().enumerate().skip(self.outer)
     }
@@ -61,13 +62,13 @@ impl Stack {
 
 /// A call that may come to a fork.
 pub struct Site {
-    /// Where it is in the file.
+    /// Its offset in the file.
     pub at: usize,
     /// Its number, from 1 on; None if a frame that waits here cannot be left.
     pub number: Option<u32>,
     pub stack: Stack,
     pub results: Vec<ValType>,
-    /// A block around it cannot be entered a second time.
+    /// Whether a block around it cannot be entered a second time.
     pub closed: bool,
     /// The locals whose values are needed once the call has returned or thrown.
     pub live: Vec<u32>,
@@ -76,19 +77,19 @@ pub struct Site {
 /// A block, loop, if, or try_table.
 pub struct Block {
     pub start: usize,
-    /// Its else, if it has one.
+    /// The instruction of its else, if it has one.
     pub otherwise: Option<usize>,
     pub end: usize,
     pub stack: Stack,
     pub results: Vec<ValType>,
-    /// The numbers of the sites in it, and before its else.
+    /// The numbers of the sites in it, and those before its else.
     pub sites: Range<u32>,
     pub before_else: Range<u32>,
 }
 
 /// A function, decoded.
 pub struct Shape<'a> {
-    /// In the file: where the body starts, and its first instruction.
+    /// The offset in the file of its body, and of its first instruction.
     pub start: usize,
     /// The parameters and the locals.
     pub locals: Vec<ValType>,
@@ -101,7 +102,7 @@ pub struct Shape<'a> {
 /// A block that is open while the function is read.
 struct Open {
     block: Option<usize>,
-    /// The code before it does not go on.
+    /// Whether the code before it does not go on.
     dead: bool,
     closed: bool,
 }
@@ -145,7 +146,7 @@ impl<'a> Shape<'a> {
         Ok(reading.shape)
     }
 
-    /// Numbers the sites whose frames can be left. Liveness is known.
+    /// Numbers the sites whose frames can be left, after liveness is computed.
     pub fn number_sites(&mut self) {
         let mut next = 1..;
         for site in &mut self.sites {

@@ -1,7 +1,7 @@
-//! Calls whose results the function returns as they are, with nothing done in between.
+//! Finds calls whose results the function returns unchanged, with nothing done in between.
 //!
-//! The frame of such a call holds nothing that is needed behind it. At a fork it can be left out: who called the function
-//! goes on with what the function's callee returns.
+//! The frame of such a call holds nothing that is needed behind it. At a fork it can be left out:
+//! the function's caller goes on with the results of its callee.
 
 use wasmparser::{BlockType, Operator, ValType};
 
@@ -12,22 +12,22 @@ pub struct Tails<'t> {
     types: &'t Types,
     results: &'t [ValType],
     open: Vec<Open>,
-    /// The calls that got here, and whose results are on top of the stack.
+    /// The calls whose results are on top of the stack at this place.
     fresh: Vec<usize>,
 }
 
-/// A block that is open. The function itself is the outermost.
+/// An open block. The function itself is the outermost.
 struct Open {
-    /// It has the results of the function.
+    /// Whether it has the results of the function.
     passes: bool,
-    /// Branches to it lead to its head.
+    /// Whether branches to it lead to its head.
     is_loop: bool,
     /// The calls behind which a way leads to the end of the block.
     waiting: Vec<usize>,
 }
 
 impl<'t> Tails<'t> {
-    /// Of a function with these results.
+    /// Begins a function with these results.
     pub fn new(types: &'t Types, results: &'t [ValType]) -> Self {
         Tails {
             types,
@@ -74,7 +74,7 @@ impl<'t> Tails<'t> {
         self.open.push(Open { passes, is_loop, waiting: Vec::new() });
     }
 
-    /// The way goes on behind the end of a block.
+    /// A way leads to the end of a block.
     fn ends(&mut self, block: usize) {
         let fresh = std::mem::take(&mut self.fresh);
         if let Some(open) = self.open.iter_mut().nth_back(block)

@@ -6,7 +6,8 @@ use anyhow::{Context, Result, bail};
 use wasm_encoder::{AbstractHeapType, HeapType, InstructionSink, MemArg, RefType, ValType};
 use wasmparser::{FuncToValidate, UnpackedIndex, ValidatorResources, WasmModuleResources};
 
-/// How many bytes a value takes in a record; None for references, which cannot be written to memory.
+/// The number of bytes of a value in a record; None for references, which cannot be written to
+/// memory.
 pub fn size(ty: ValType) -> Option<i32> {
     match ty {
         ValType::I32 | ValType::F32 => Some(4),
@@ -72,14 +73,14 @@ pub fn load(sink: &mut InstructionSink, ty: ValType, offset: u64) {
     };
 }
 
-/// Turns types as read, or as the validator found them, into types as written.
+/// Converts types as read, or as the validator found them, to types as written.
 pub struct Encoded {
-    /// The validator's own numbers of the module's types. The lowest index of equal types is as good as another.
+    /// The validator's own numbers of the module's types. Of equal types, the lowest index is used.
     indices: HashMap<UnpackedIndex, u32>,
 }
 
 impl Encoded {
-    /// Of a module with so many types.
+    /// Makes the table for a module with so many types.
     pub fn new(function: &FuncToValidate<ValidatorResources>, types: usize) -> Encoded {
         let mut indices = HashMap::new();
         for index in 0..u32::try_from(types).unwrap_or(u32::MAX) {
@@ -94,7 +95,7 @@ impl Encoded {
         Encoded { indices }
     }
 
-    /// One type.
+    /// Converts one type.
     pub fn one(&self, ty: wasmparser::ValType) -> Result<ValType> {
         Ok(match ty {
             wasmparser::ValType::I32 => ValType::I32,
@@ -108,7 +109,7 @@ impl Encoded {
         })
     }
 
-    /// Several types.
+    /// Converts several types.
     pub fn all(&self, types: &[wasmparser::ValType]) -> Result<Vec<ValType>> {
         types.iter().map(|ty| self.one(*ty)).collect()
     }

@@ -1,8 +1,9 @@
 //! The table with its functions in order of their types, so that a pointer tells the type of its function.
 //!
-//! A pointer to a function is its place in the table, and the linker hands out places as it meets
-//! functions. This pass assigns new places. Pointers are constants in code and data; the linker
-//! says where they are if it is told to (`--emit-relocs`). Nothing else of a program knows a place.
+//! A pointer to a function is its place in the table, and the linker assigns places in the order in
+//! which it meets functions. This pass assigns new places. Pointers are constants in code and data;
+//! the linker lists them if asked to (`--emit-relocs`). No other part of a program depends on a
+//! place.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -19,23 +20,24 @@ use crate::memory::body_of;
 use crate::module::{Module, id};
 use crate::types::Types;
 
-/// The linker's section that says that addresses of code and data can still be told from numbers.
+/// The linker's section that shows that the module still has relocations, which distinguish
+/// addresses of code and data from numbers.
 pub const LINKING: &str = "linking";
 
 /// The functions of one type, which lie side by side in the table.
 pub struct Group {
-    /// The type, if equal types can stand for it.
+    /// The type, if equal types are interchangeable with it.
     pub ty: Option<FuncType>,
-    /// An index for it.
+    /// An index of the type.
     pub index: u32,
-    /// The place of the first.
+    /// The place of the first function.
     pub start: u32,
-    /// How many there are.
+    /// The number of functions.
     pub count: u32,
 }
 
-/// Puts the functions of table 0 in order: the commonest types first. None if the linker did not say where pointers are,
-/// or not all that comes into the table can be seen.
+/// Sorts the functions of table 0 by type: the commonest types first. None if the linker did not
+/// list the pointers, or if the contents of the table are not all known.
 pub fn group(module: &mut Module, types: &Types) -> Result<Option<Vec<Group>>> {
     if module.custom(LINKING).is_none() || !is_plain(module)? || changes(module)? {
         return Ok(None);
@@ -74,7 +76,7 @@ fn is_plain(module: &Module) -> Result<bool> {
     }))
 }
 
-/// Whether code may put something into table 0.
+/// Whether code may write to table 0.
 fn changes(module: &Module) -> Result<bool> {
     let Some(section) = module.body(id::CODE) else { return Ok(false) };
     for (_, body) in code::functions(section)? {
@@ -142,7 +144,7 @@ fn sort(functions: &[u32], start: u32, types: &Types) -> Result<(Vec<usize>, Vec
     Ok((order, groups))
 }
 
-/// Gives pointers to what was at `start` and behind it in the table the places that it has `moved` to.
+/// Changes pointers to the functions from `start` on to the places that these have `moved` to.
 fn rewrite(module: &mut Module, start: u32, moved: &[u32]) -> Result<()> {
     let addressed = addressed_by_globals(module)?;
     for (section, relocations) in [(id::CODE, "reloc.CODE"), (id::DATA, "reloc.DATA")] {
@@ -168,7 +170,8 @@ fn rewrite(module: &mut Module, start: u32, moved: &[u32]) -> Result<()> {
     Ok(())
 }
 
-/// Of the linker's symbols, which are functions: position-independent code finds their pointers in globals.
+/// Of the linker's symbols, the functions: position-independent code finds their pointers in
+/// globals.
 fn addressed_by_globals(module: &Module) -> Result<Vec<bool>> {
     let data = module.custom(LINKING).unwrap_or_default();
     for part in LinkingSectionReader::new(BinaryReader::new(data, 0))?.subsections() {

@@ -1,7 +1,8 @@
-//! Two modules made one.
+//! Merges a program and the adapter into one module.
 //!
-//! The order is: the one import; the program's functions; the adapter's; three that are made here. Types and globals of the adapter
-//! follow the program's in the same way. Tables, elements and data are the program's alone.
+//! The order is: the one import; the program's functions; the adapter's; three that are made here.
+//! Types and globals of the adapter follow the program's in the same way. Tables, elements and data
+//! come from the program alone.
 
 use std::convert::Infallible;
 
@@ -20,7 +21,7 @@ use super::parts::{Parts, Place};
 /// The size of every cage's memory, in pages.
 const PAGES: u32 = 65536;
 
-/// The import of both: number 0 afterwards.
+/// The import of both modules: it becomes number 0.
 const SYSCALL: u32 = 0;
 
 /// The functions that the adapter imports from the program. All but the first are made here.
@@ -30,7 +31,7 @@ const OF_PROGRAM: [&str; 4] = ["start", "load", "pages", "most"];
 struct Renumbered {
     types: u32,
     globals: u32,
-    /// Imported functions one by one, and where the module's own begin.
+    /// The numbers of imported functions one by one, and of the first of the module's own.
     imports: Vec<u32>,
     functions: u32,
     /// The functions that return the size of memory and that grow it.
@@ -63,13 +64,13 @@ impl Reencode for Renumbered {
     }
 }
 
-/// Where things are in the module to be.
+/// The places in the merged module.
 struct Plan {
-    /// The program's functions, the adapter's, and those that are made here.
+    /// The first numbers of the program's functions, the adapter's, and those that are made here.
     program: u32,
     adapter: u32,
     made: u32,
-    /// How many pages the program has at the start, and how many it may have.
+    /// The pages that the program has at the start, and the most that it may have.
     pages: u32,
     most: u32,
 }
@@ -83,7 +84,7 @@ impl Plan {
         let limit = u64::from(PAGES);
         let pages = u32::try_from(memory.initial.min(limit))?;
         let most = u32::try_from(memory.maximum.unwrap_or(limit).min(limit))?;
-        // Where the heap begins, and the stack at the other end.
+        // The heap begins behind these pages, and the stack is at the other end.
         ensure!(pages < 0xf000, "{pages} pages of memory at the start, where at most 61439 are possible");
         let adapter_at = 1 + u32::try_from(program.functions.len())?;
         let made = adapter_at + u32::try_from(adapter.functions.len())?;
@@ -97,7 +98,7 @@ impl Plan {
     }
 }
 
-/// The program with the adapter in it.
+/// Merges the program and the adapter.
 ///
 /// # Errors
 /// The program imports something that the adapter does not provide.
@@ -163,7 +164,7 @@ pub(super) fn merged(program: &Parts<'_>, adapter: &Parts<'_>) -> Result<Vec<u8>
     Ok(module.finish())
 }
 
-/// Elements, code, data and names.
+/// Writes elements, code, data and names.
 fn rest(
     module: &mut Module,
     program: &Parts<'_>,
@@ -242,7 +243,7 @@ fn imports_of_adapter(adapter: &Parts<'_>, plan: &Plan, start: u32) -> Result<Ve
         .collect()
 }
 
-/// The program's types, the adapter's, and those of what is made here.
+/// The program's types, the adapter's, and those of the functions that are made here.
 fn types_of(program: &Parts<'_>, adapter: &Parts<'_>, any: &mut Renumbered) -> Result<TypeSection> {
     let mut types = TypeSection::new();
     for ty in program.types.iter().chain(&adapter.types) {
@@ -277,7 +278,8 @@ fn globals_of(
         of_adapter.parse_global(&mut globals, global.clone())?;
     }
     let heap_base = GlobalType { val_type: ValType::I32, mutable: false, shared: false };
-    // The kernel's share of the memory begins with the second page, also where the program has not even the first.
+    // The kernel's share of the memory begins with the second page, even if the program has not
+    // even the first.
     globals.global(heap_base, &ConstExpr::i32_const((plan.pages.max(1) << 16).cast_signed()));
     Ok(globals)
 }

@@ -1,12 +1,14 @@
-//! WASI preview 1: a program for it becomes one that makes system calls.
+//! WASI preview 1: turns a program for it into one that makes system calls.
 //!
-//! The functions that it imports are written in C (`adapter/`), over `lind.syscall`. The pass puts that module's functions behind
-//! the program's own, so that all that a program of WASI does goes the way of any program's calls: through the kernel and through
-//! every grate. Nothing is added to what is trusted.
+//! The functions that it imports are written in C (`adapter/`), over `lind.syscall`. The pass puts
+//! that module's functions behind the program's own, so that all calls of a program of WASI take
+//! the way of any program's calls: through the kernel and through every grate. Nothing is added to
+//! the trusted code.
 //!
-//! The memory is the program's. It gets the size that cages have; how much of it the program believes to have is counted by the
-//! adapter, to which its `memory.size` and `memory.grow` go. Its data, which other engines write before the start, are written by
-//! a function that the adapter calls. The adapter keeps what it remembers in pages of its own.
+//! The memory is the program's. It gets the size that cages have; the adapter counts how much of it
+//! the program believes to have, and handles its `memory.size` and `memory.grow`. Its data, which
+//! other engines write before the start, are written by a function that the adapter calls. The
+//! adapter keeps its state in pages of its own.
 
 mod merge;
 mod parts;
@@ -14,13 +16,13 @@ mod parts;
 use anyhow::{Context, Result, bail};
 use wasmparser::{Imports, Parser, Payload};
 
-/// The module of WASI's functions.
+/// The name of the module with WASI's functions.
 const PREVIEW1: &str = "wasi_snapshot_preview1";
 
 /// The adapter, compiled from `adapter/` by `build.rs`.
 static ADAPTER: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/wasi.wasm"));
 
-/// Which adapter that is: the same program is another one with another adapter.
+/// The version of the adapter: with another adapter a program compiles to other code.
 pub const VERSION: &str = env!("WASI_ADAPTER");
 
 /// Whether a module imports WASI's functions. A malformed module counts as one that does not.
@@ -41,7 +43,7 @@ pub fn is_for(bytes: &[u8]) -> bool {
     false
 }
 
-/// The same program over system calls. Any bytes may come in.
+/// Returns the same program over system calls. The bytes may be anything.
 ///
 /// # Errors
 /// The module is malformed, or imports something that the adapter does not provide.

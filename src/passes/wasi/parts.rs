@@ -1,4 +1,4 @@
-//! A module taken apart.
+//! Takes a module apart into its sections.
 
 use anyhow::{Context, Result, bail, ensure};
 use wasmparser::{
@@ -6,7 +6,7 @@ use wasmparser::{
     Import, Imports, NameSectionReader, Operator, Parser, Payload, Table, TagType, TypeRef,
 };
 
-/// The sections of a module, in the order in which they stand in it.
+/// The sections of a module, in their order in it.
 #[derive(Default)]
 pub(super) struct Parts<'a> {
     pub types: Vec<FuncType>,
@@ -80,7 +80,7 @@ impl<'a> Parts<'a> {
         Ok(())
     }
 
-    /// How many functions are imported.
+    /// The number of imported functions.
     pub fn imported(&self) -> Result<u32> {
         let functions = self.imports.iter().filter(|import| matches!(import.ty, TypeRef::Func(_)));
         Ok(u32::try_from(functions.count())?)
@@ -104,7 +104,8 @@ impl<'a> Parts<'a> {
         self.types.get(usize::try_from(index)?).context("no such type")
     }
 
-    /// Where an active segment of data goes: a number, or the number of a global. None for a passive one.
+    /// The place of an active segment of data: a number, or the number of a global. None for a
+    /// passive one.
     pub fn place(data: &Data<'a>) -> Result<Option<Place>> {
         let DataKind::Active { memory_index, offset_expr } = &data.kind else { return Ok(None) };
         ensure!(*memory_index == 0, "data of a second memory");

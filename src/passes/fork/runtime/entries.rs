@@ -1,5 +1,5 @@
-//! The engine's ways into a program that forks: `__lind_resume`, wrappers of the functions that were exported, and what is
-//! exported besides.
+//! The engine's entries into a program that forks: `__lind_resume`, wrappers of the exported
+//! functions, and further exports.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -18,11 +18,12 @@ use super::{Counts, NO_VALUES, PINNED, RESUME, Runtime, function, zero};
 const TOP: &str = "__lind_fork_top";
 
 impl Runtime {
-    /// An entry from the engine: the function, and what catches the exception below it.
+    /// Adds an entry from the engine: it calls the function, and catches the exception that drops
+    /// frames.
     fn add_entry(&mut self, callee: u32, params: &[ValType], results: &[ValType], name: &str) -> Result<u32> {
         let block = self.block_type(&[], results);
         let arguments = 0..u32::try_from(params.len())?;
-        // A reference cannot be made up to be returned, so nothing may come to be unwound.
+        // A reference to return cannot be made up, so nothing below may be unwound.
         let pinned = !values::writable(results);
         let body = function(&[], |sink| {
             sink.block(BlockType::Empty);
@@ -48,7 +49,8 @@ impl Runtime {
         self.add(params, results, format!("{name} (entry)"), body)
     }
 
-    /// `__lind_resume`: stands for the entry whose frames were left. `entries` are the results that entries have.
+    /// Adds `__lind_resume`, which takes the place of the entry whose frames were left. `entries`
+    /// are the lists of results of the entries.
     fn add_resume(&mut self, entries: &[Vec<ValType>]) -> Result<u32> {
         let mut ways = Vec::new();
         for results in entries.iter().filter(|results| !results.is_empty()) {
@@ -71,7 +73,7 @@ impl Runtime {
         self.add(&[], &[], RESUME.to_owned(), body)
     }
 
-    /// The engine's way in, entries, and globals.
+    /// Exports the engine's entries and the globals.
     pub(super) fn add_exports(
         &mut self,
         module: &mut Module,

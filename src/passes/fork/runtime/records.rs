@@ -1,7 +1,8 @@
 //! Records, and the helpers that functions share to read them.
 //!
-//! A record is, from its lowest byte on: function number and site number in one i32, then the values. Records grow
-//! downward from `__lind_fork_top`, so that the one who pops finds the number first.
+//! A record is, from its lowest byte on: function number and site number in one i32, then the
+//! values. Records grow downward from `__lind_fork_top`, so that the number comes first when a
+//! record is popped.
 
 use anyhow::{Context, Result};
 use wasm_encoder::{BlockType, HeapType, InstructionSink, ValType};
@@ -9,34 +10,34 @@ use wasm_encoder::{BlockType, HeapType, InstructionSink, ValType};
 use super::super::values;
 use super::{NO_VALUES, Runtime, function};
 
-/// The helpers there are for a list of types.
+/// The kinds of helpers for a list of types.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Helper {
-    /// Pops a record, returns its values.
+    /// Pops a record and returns its values.
     Load,
-    /// Pops values behind it.
+    /// Pops further values of a record.
     Pull,
     /// Enters the function of the next record, which has these results.
     Next,
 }
 
 impl Runtime {
-    /// Where in a record these values are, and its size.
+    /// The offsets of these values in a record, and its size.
     pub fn offsets(&self, values: &[(ValType, u32)]) -> Result<(Vec<u64>, i32)> {
         layout(&values.iter().map(|(ty, _)| *ty).collect::<Vec<_>>(), true)
     }
 
-    /// Pops a record.
+    /// The helper that pops a record.
     pub fn load(&mut self, types: &[ValType]) -> Result<u32> {
         self.helper(Helper::Load, types)
     }
 
-    /// Pops values behind a record's first ones.
+    /// The helper that pops values behind a record's first ones.
     pub fn pull(&mut self, types: &[ValType]) -> Result<u32> {
         self.helper(Helper::Pull, types)
     }
 
-    /// Enters the function of the next record, which has these results.
+    /// The helper that enters the function of the next record, which has these results.
     pub fn next(&mut self, results: &[ValType]) -> Result<u32> {
         self.helper(Helper::Next, results)
     }
@@ -80,7 +81,8 @@ impl Runtime {
             .map(|last| self.function_type(NO_VALUES, last))
             .collect();
         function(&[], |sink| {
-            // Frames between who waits for these results and one that does not return were not kept.
+            // Frames between the one that waits for these results and one that does not return were
+            // not kept.
             for other in others {
                 self.next_function(sink);
                 sink.table_get(self.table).ref_test_non_null(HeapType::Concrete(other)).if_(BlockType::Empty);
@@ -92,14 +94,14 @@ impl Runtime {
         })
     }
 
-    /// The function number of the next record.
+    /// Pushes the function number of the next record.
     pub(super) fn next_function(&self, sink: &mut InstructionSink) {
         sink.global_get(self.top);
         values::load(sink, ValType::I32, 0);
         sink.i32_const(self.site_bits.cast_signed()).i32_shr_u();
     }
 
-    /// The site number of the next record.
+    /// Pushes the site number of the next record.
     pub fn next_site(&self, sink: &mut InstructionSink) {
         sink.global_get(self.top);
         values::load(sink, ValType::I32, 0);
@@ -107,7 +109,7 @@ impl Runtime {
     }
 }
 
-/// Where values are in a record, and its size.
+/// The offsets of values in a record, and its size.
 pub(super) fn layout(types: &[ValType], record: bool) -> Result<(Vec<u64>, i32)> {
     let mut size = if record { 4 } else { 0 };
     let mut offsets = Vec::with_capacity(types.len());

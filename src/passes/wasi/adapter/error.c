@@ -1,4 +1,4 @@
-/* Linux's errors in WASI's numbers, which are in the order of the alphabet. */
+/* Translates Linux's errors to WASI's numbers, which are in alphabetical order. */
 #include "wasi.h"
 
 result_t error_of(int64_t returned)

@@ -95,7 +95,7 @@ static uint64_t rights_of(enum filetype type, int64_t flags)
 		return R_OF_DIRECTORIES;
 	if (type == REGULAR)
 		rights = R_OF_FILES;
-	/* A C library takes a terminal for one by this. */
+	/* A C library recognises a terminal by this. */
 	if (type == CHARACTER)
 		rights &= ~(uint64_t)(R_SEEK | R_TELL);
 	if ((flags & 3) == O_WRONLY)
@@ -132,7 +132,7 @@ EXPORT(fd_fdstat_set_flags) result_t fd_fdstat_set_flags(fd_t fd, uint32_t flags
 	return error_of(CALL3(SYS_FCNTL, (int32_t)fd, F_SETFL, now | (flags & FD_APPEND ? O_APPEND : 0) | (flags & FD_NONBLOCK ? O_NONBLOCK : 0)));
 }
 
-/* Rights are what the descriptor was opened for: there is none to give up. */
+/* The rights of a descriptor are those that it was opened with: none can be given up. */
 EXPORT(fd_fdstat_set_rights) result_t fd_fdstat_set_rights(fd_t fd, uint64_t base, uint64_t inheriting)
 {
 	struct fdstat now;
@@ -161,7 +161,8 @@ EXPORT(fd_filestat_set_size) result_t fd_filestat_set_size(fd_t fd, uint64_t siz
 	return error_of(CALL2(SYS_FTRUNCATE, (int32_t)fd, size));
 }
 
-/* Two times as utimensat takes them, or WASI_INVAL. `which`: a bit for each of: this access time, now, this modification time, now. */
+/* Two times in utimensat's form, or WASI_INVAL. `which` has a bit for each of: this access time,
+ * now, this modification time, now. */
 result_t times_of(uint64_t accessed, uint64_t modified, uint32_t which, struct timespec times[2])
 {
 	if ((which & 3) == 3 || (which & 12) == 12 || which > 15)
@@ -183,7 +184,7 @@ EXPORT(fd_filestat_set_times) result_t fd_filestat_set_times(fd_t fd, uint64_t a
 	return error ? error : error_of(CALL4(SYS_UTIMENSAT, (int32_t)fd, 0, address(times), 0));
 }
 
-/* Calls that move data take the program's vectors, which are laid out as the kernel's. */
+/* Calls that move data take the program's vectors, which have the kernel's layout. */
 static result_t moved(int64_t bytes, uint32_t *count)
 {
 	if (bytes >= 0)
@@ -191,7 +192,8 @@ static result_t moved(int64_t bytes, uint32_t *count)
 	return error_of(bytes);
 }
 
-/* A place in a file goes in two words, of which the kernel takes the first for all of it on a machine of 64 bits. */
+/* A position in a file is passed in two words; on a 64-bit machine the kernel takes the first for
+ * all of it. */
 EXPORT(fd_pread) result_t fd_pread(fd_t fd, const void *vectors, uint32_t count, uint64_t offset, uint32_t *bytes)
 {
 	return moved(CALL5(SYS_PREADV, (int32_t)fd, address(vectors), count, offset, 0), bytes);
@@ -235,7 +237,7 @@ EXPORT(fd_tell) result_t fd_tell(fd_t fd, uint64_t *now)
 	return fd_seek(fd, 0, 1, now);
 }
 
-/* The number that it gets is taken from what had it; both have to be there. */
+/* Its new number is taken from the descriptor that had it; both have to exist. */
 EXPORT(fd_renumber) result_t fd_renumber(fd_t from, fd_t to)
 {
 	struct state *s = state();
@@ -306,7 +308,7 @@ static enum filetype type_of_entry(uint8_t type)
 	return type_of_mode((uint32_t)type << 12);
 }
 
-/* As much of `length` bytes as there is room for. Whether all had. */
+/* Copies as many of `length` bytes as fit. Returns whether all did. */
 static int put(char **to, char *end, const void *from, uint32_t length)
 {
 	uint32_t room = (uint32_t)(end - *to), part = length < room ? length : room;

@@ -1,11 +1,13 @@
-/* From the kernel's way of starting a program to WASI's, and the program's idea of its memory. */
+/* Turns the kernel's way of starting a program into WASI's, and counts the memory that the program
+ * believes to have. */
 #include "wasi.h"
 
-/* The program's own, in the same module. */
+/* The program's own start function, in the same module. */
 void program_start(void) __attribute__((import_module("program"), import_name("start")));
-/* Its data, which WASI has written before the start, and its own function for that if it has one. */
+/* Writes its data, as a WASI host does before the start, and calls the module's start function if
+ * it has one. */
 void program_load(void) __attribute__((import_module("program"), import_name("load")));
-/* How many pages of 64 KiB it begins with, and how many it may have. */
+/* The pages of 64 KiB that it begins with, and the most that it may have. */
 uint32_t program_pages(void) __attribute__((import_module("program"), import_name("pages")));
 uint32_t program_most(void) __attribute__((import_module("program"), import_name("most")));
 
@@ -17,7 +19,7 @@ static _Noreturn void end(uint32_t status)
 	__builtin_trap();
 }
 
-/* Whether memory of the program's from page `first` on is there afterwards. */
+/* Maps memory of the program from page `first` on. Returns whether it is there afterwards. */
 static int map_pages(uint32_t first, uint32_t count, int flags)
 {
 	if (!count)
@@ -35,7 +37,8 @@ static uint32_t length_of(uint32_t text)
 	return (uint32_t)at - text;
 }
 
-/* A directory that the program may use, under a name by which it finds it: NAME, or NAME=PATH. Where it cannot be opened there is none. */
+/* Adds a directory that the program may use, under a name by which it finds it: NAME, or NAME=PATH.
+ * One that cannot be opened is left out. */
 static void add_preopen(uint32_t word, uint32_t size)
 {
 	struct state *s = state();
@@ -70,7 +73,8 @@ static int is_preopens(const char *variable)
 	return start == 0x4552505f49534157 /* WASI_PRE */ && end == 0x3d534e45504f4552 /* REOPENS= */;
 }
 
-/* Without that variable: the whole of the root, and where the program was started. Their names are written into the state. */
+/* Without that variable: the whole root, and the directory where the program was started. Their
+ * names are written into the state. */
 static void usual_preopens(void)
 {
 	char *names = state()->entries;
@@ -89,7 +93,7 @@ static void find_preopens(void)
 		uint32_t variable = ((uint32_t *)s->envp)[i];
 		if (!is_preopens((const char *)variable))
 			continue;
-		/* It is not for the program. */
+		/* The variable is not for the program. */
 		for (uint32_t j = i; j < s->envc; j++)
 			((uint32_t *)s->envp)[j] = ((uint32_t *)s->envp)[j + 1];
 		s->envc--;
@@ -116,7 +120,7 @@ void wasi_main(uint32_t *block)
 	while (((uint32_t *)s->envp)[s->envc])
 		s->envc++;
 	s->pages = program_pages();
-	/* The kernel has mapped what lies between the first page and __heap_base. */
+	/* The kernel has mapped the range between the first page and __heap_base. */
 	if (!map_pages(0, s->pages ? 1 : 0, MAP_FIXED_ANONYMOUS))
 		end(126);
 	find_preopens();

@@ -17,7 +17,7 @@ struct place {
 
 result_t times_of(uint64_t accessed, uint64_t modified, uint32_t which, struct timespec times[2]);
 
-/* The program's text as a path of the kernel's, in buffer `number`. */
+/* Copies the program's text as a path for the kernel, into buffer `number`. */
 static result_t path_of(const char *text, uint32_t length, int number, char **path)
 {
 	char *copy = state()->path[number];
@@ -33,7 +33,7 @@ static result_t path_of(const char *text, uint32_t length, int number, char **pa
 	}
 	copy[length] = 0;
 	*path = copy;
-	/* Nobody has the root of all files. */
+	/* No descriptor of a program is the root of all files. */
 	return copy[0] == '/' ? WASI_PERM : 0;
 }
 
@@ -77,7 +77,7 @@ static result_t place_of(fd_t fd, char *path, struct place *place)
 		;
 	int dots = (end - cut == 1 && path[cut] == '.') || (end - cut == 2 && path[cut] == '.' && path[cut + 1] == '.');
 	if (dots) {
-		/* Behind the text there is room for a name. */
+		/* Behind the text there is space for a name. */
 		uint32_t all = length_of(path);
 		if (all + 3 > PATH_MAX)
 			return WASI_NAMETOOLONG;
@@ -222,15 +222,16 @@ EXPORT(path_open) result_t path_open(fd_t fd, uint32_t flags, const char *text, 
 	(void)inheriting;
 	if (error)
 		return error;
-	/* A directory is made by a call of its own, and never emptied by this one. */
+	/* A directory is made by a call of its own, and never truncated by this one. */
 	if ((how & IS_DIRECTORY) && (how & ~(uint32_t)IS_DIRECTORY))
 		return WASI_INVAL;
-	/* Of a directory, only its names can be read; what is none is said first. */
+	/* Only the names of a directory can be read; the error for a file that is not a directory comes
+	 * first. */
 	int writes = (how & IS_DIRECTORY) && (open & 3);
 	if (how & IS_DIRECTORY)
 		open &= ~(uint64_t)3;
 	int64_t opened = open_below(fd, path, open, how & CREATE ? 0666 : 0);
-	/* This function alone says that a file is not a directory to look in. */
+	/* Only this function reports that a file to look in is not a directory. */
 	struct stat stat;
 	if (opened == -E_BADF && type_of(fd, &stat, &error) == REGULAR)
 		return WASI_NOTDIR;

@@ -1,4 +1,4 @@
-/* Waiting for clocks and descriptors. */
+/* Waits for clocks and descriptors. */
 #include "wasi.h"
 
 enum { CLOCK, READABLE, WRITABLE };
@@ -29,7 +29,8 @@ struct pollfd {
 	int16_t events, came;
 };
 
-/* How many are waited for at once: what the buffer of the state holds. */
+/* The most subscriptions that are waited for at once: those that fit into the buffer of the
+ * state. */
 enum { MOST = sizeof(((struct state *)0)->entries) / sizeof(struct pollfd) };
 
 static result_t now_of(uint32_t clock, uint64_t *now)
@@ -41,7 +42,7 @@ static result_t now_of(uint32_t clock, uint64_t *now)
 	return error;
 }
 
-/* How long a clock's subscription still has to wait, counted from when the call began. */
+/* The remaining time of a clock's subscription, counted from the beginning of the call. */
 static result_t left_of(const struct subscription *s, uint64_t waited, uint64_t *left)
 {
 	uint64_t now, timeout = s->u.clock.timeout;
@@ -115,7 +116,7 @@ static result_t gather(const struct subscription *s, uint32_t count, struct poll
 		case WRITABLE:
 			fds[i].fd = (int32_t)s[i].u.fd;
 			fds[i].events = kind_of(&s[i]) == READABLE ? POLLIN : POLLOUT;
-			/* The kernel passes over negative numbers. */
+			/* The kernel skips negative numbers. */
 			if (fds[i].fd < 0) {
 				fds[i].came = POLLNVAL;
 				*nearest = 0;
@@ -164,7 +165,7 @@ EXPORT(poll_oneoff) result_t poll_oneoff(const struct subscription *s, struct ev
 		if (got < 0 && got != -E_INTR)
 			return error_of(got);
 		error = now_of(1, &now);
-		/* Subscriptions and events may be in the same place: those that are there are not read again. */
+		/* Subscriptions and events may share memory: overwritten subscriptions are not read again. */
 		end = events(s, count, fds, now - began, to);
 	} while (end == to);
 	*came = (uint32_t)(end - to);

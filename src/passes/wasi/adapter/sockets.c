@@ -1,4 +1,4 @@
-/* Sockets that the program was given: WASI makes none. */
+/* Implements calls on sockets that the program was given: WASI makes none. */
 #include "wasi.h"
 
 enum { SOCK_NONBLOCK = 04000, SOCK_CLOEXEC = 02000000, MSG_PEEK = 2, MSG_WAITALL = 0x100, MSG_TRUNC = 0x20, MSG_NOSIGNAL = 0x4000 };

@@ -1,8 +1,9 @@
 /*
  * Opening below a directory where openat2 is not to be had, as behind grates that watch paths: one part of the path after the other.
  *
- * Each directory on the way stays open, so that `..` goes back to where the way came from, whatever is renamed meanwhile. No call here
- * follows a link: what a link says is put before the rest of the path, and a way that leaves the directory ends with EXDEV.
+ * Each directory on the way stays open, so that `..` goes back to the directory where the way came
+ * from, whatever is renamed meanwhile. No call here follows a link: the text of a link is put
+ * before the rest of the path, and a way that leaves the directory ends with EXDEV.
  */
 #include "wasi.h"
 
@@ -30,7 +31,7 @@ static int64_t back(struct walk *w)
 	return CALL1(SYS_CLOSE, w->way[w->depth--]);
 }
 
-/* Puts what the link `name` says before the rest. Not 0: it is none, or leads nowhere. */
+/* Puts the text of the link `name` before the rest. Not 0 if it is not a link, or leads nowhere. */
 static int64_t splice(struct walk *w, const char *name)
 {
 	char *says = state()->says;
@@ -51,7 +52,7 @@ static int64_t splice(struct walk *w, const char *name)
 	*--to = '/';
 	to -= length;
 	__builtin_memmove(to, says, (uint32_t)length);
-	/* Nothing followed: then the slash would ask for a directory. */
+	/* Nothing followed: a slash would ask for a directory. */
 	if (!rest)
 		to[length] = 0;
 	w->rest = to;
@@ -73,7 +74,8 @@ static int64_t enter(struct walk *w, const char *name)
 	return 0;
 }
 
-/* Takes the next part off the rest, as a string. Whether more follows; `*slash`: whether a slash did. */
+/* Takes the next part off the rest, as a string. Returns whether more follows; `*slash`: whether a
+ * slash did. */
 static int next(struct walk *w, char **name, int *slash)
 {
 	while (*w->rest == '/')
@@ -120,7 +122,7 @@ static int64_t walk(struct walk *w, uint64_t flags, uint64_t mode)
 		if (slash && flags & O_CREAT)
 			return -E_ISDIR;
 		flags |= slash ? O_DIRECTORY : 0;
-		/* A link at the end is followed unless that is not wanted; a slash behind it wants it. */
+		/* A link at the end is followed unless O_NOFOLLOW forbids it; a slash behind it requires it. */
 		if ((flags & O_NOFOLLOW && !slash) || (flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL))
 			return open_last(w, name, flags, mode);
 		error = splice(w, name);

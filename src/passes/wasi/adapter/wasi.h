@@ -1,9 +1,10 @@
 /*
  * WASI preview 1 over Linux system calls: what every file of the adapter uses.
  *
- * The adapter becomes part of the program that it serves (src/passes/wasi), and shares its memory. Addresses of the program are
- * 32 bits and are used as they come: the kernel checks those that it is given, and the others trap as the program's own would.
- * It has no data of its own in memory but `struct state`, whose page the start maps, and its stack. So there must be no
+ * The adapter becomes part of the program that it serves (src/passes/wasi), and shares its memory.
+ * Addresses of the program are 32 bits and are used unchecked: the kernel checks those that it
+ * gets, and other accesses trap as the program's own would. The adapter has no data of its own in
+ * memory but `struct state`, whose page the start maps, and its stack. So it must not have
  * constants that live in memory: no strings, no tables.
  */
 #ifndef WASI_H
@@ -23,7 +24,7 @@ enum {
 	WASI_NOENT = 44, WASI_NOTDIR = 54, WASI_NOTSUP = 58, WASI_OVERFLOW = 61, WASI_PERM = 63, WASI_NOTCAPABLE = 76,
 };
 
-/* Linux on x86-64, whose numbers and structures the cages' kernel has. */
+/* The numbers and structures of Linux on x86-64, which the cages' kernel uses. */
 enum {
 	SYS_READ = 0, SYS_WRITE = 1, SYS_CLOSE = 3, SYS_FSTAT = 5, SYS_LSEEK = 8, SYS_MMAP = 9, SYS_IOCTL = 16, SYS_PREADV = 295,
 	SYS_PWRITEV = 296, SYS_READV = 19, SYS_WRITEV = 20, SYS_SCHED_YIELD = 24, SYS_DUP2 = 33, SYS_GETPID = 39, SYS_SHUTDOWN = 48,
@@ -91,7 +92,7 @@ enum { FOLLOW = 1 };
 
 #define PREOPENS 64
 
-/* All that the adapter remembers. It lies in pages of its own, above its stack. */
+/* The state of the adapter. It lies in pages of its own, above its stack. */
 struct state {
 	uint32_t argc, argv, envp, envc;
 	uint32_t pages; /* of 64 KiB that the program believes to have */
@@ -122,14 +123,14 @@ static inline int64_t address(const void *at) { return (uint32_t)(uintptr_t)at; 
 /* WASI's error number for the result of a call: 0 for success. */
 result_t error_of(int64_t returned);
 
-/* openat2 with RESOLVE_BENEATH, where there is none. */
+/* openat2 with RESOLVE_BENEATH, where the kernel has no such call. */
 int64_t walk_below(int32_t fd, const char *path, uint64_t flags, uint64_t mode);
 
 /* The type of a descriptor: a filetype, or UNKNOWN with `*error` set. */
 enum filetype type_of(fd_t fd, struct stat *stat, result_t *error);
 void fill_filestat(const struct stat *from, enum filetype type, struct filestat *to);
 
-/* Seconds and nanoseconds of nanoseconds. */
+/* Converts nanoseconds to seconds and nanoseconds. */
 static inline struct timespec timespec_of(uint64_t nanoseconds)
 {
 	struct timespec t = { (int64_t)(nanoseconds / 1000000000), (int64_t)(nanoseconds % 1000000000) };
