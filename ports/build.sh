@@ -34,7 +34,8 @@ for name in "$@"; do [ -f "$here/$name/recipe" ] || die "no port $name; there ar
 [ -x "$top/target/release/lind-boot" ] && [ -f "$top/build/sysroot/lib/libc.a" ] || die "the runtime is not built: run \`make\`"
 mkdir -p "$root" "$top/build/ports"
 root=$(cd "$root" && pwd)
-# First lines of scripts name programs there. A checkout has the link, and nothing yet where it leads.
+# First lines of scripts name programs there. A checkout has the link, and nothing yet where it
+# leads.
 [ -e "$root/usr/bin" ] || [ -L "$root/usr/bin" ] || { mkdir -p "$root/usr" && ln -s ../bin "$root/usr/bin"; }
 plan=$(mktemp -d "$top/build/ports/plan.XXXXXX")
 watcher=

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Builds one port for build.sh, or runs its tests: port.sh PLAN ROOT NAME cage|native|never|always|test
+# Builds one port for build.sh, or runs its tests: port.sh PLAN ROOT NAME
+# cage|native|never|always|test
 #
 # PLAN is build.sh's directory, where a step is written down while it runs. A build is kept until
 # the source, the recipe, a patch or the C library's headers change (source-key); a new libc.a,
@@ -12,7 +13,8 @@ plan=$1 root=$2
 shift 2
 export TRIPLE=wasm32-unknown-linux-musl
 export PATH="$top/scripts/bin:$PATH"
-# Of what the user or build.sh has set, configure scripts and makefiles of ports shall find the jobs that they may start alone.
+# Of what the user or build.sh has set, configure scripts and makefiles of ports shall find the jobs
+# that they may start alone.
 jobserver=$(echo "${MAKEFLAGS:-}" | grep -o -e '--jobserver-auth=[^ ]*' || true)
 unset MAKEFLAGS MFLAGS MAKELEVEL SYSROOT CPPFLAGS LIBS C_INCLUDE_PATH LIBRARY_PATH PKG_CONFIG_PATH
 export MAKEFLAGS="-j$JOBS $jobserver"
@@ -100,7 +102,8 @@ put() {
 # In a recipe: `link TARGET PATH` makes a symbolic link in the root.
 link() { mkdir -p "$root/$(dirname "$2")"; ln -sfn "$1" "$root/$2"; }
 
-# In a recipe: fetches the wheels that the port's wheels.txt pins, by the pip in the Python's source at $1.
+# In a recipe: fetches the wheels that the port's wheels.txt pins, by the pip in the Python's source
+# at $1.
 fetch_wheels() {
 	PYTHONPATH=$(echo "$1"/Lib/ensurepip/_bundled/pip-*.whl) python3.11 -m pip download -q --disable-pip-version-check --no-deps \
 		--only-binary :all: --require-hashes --find-links "$top/build/downloads" -d wheels -r "$here/$name/wheels.txt"
@@ -125,7 +128,8 @@ load() {
 	. "$here/$name/recipe"
 }
 
-# Installs what is missing of Debian's packages that a port says it needs, and says so. $1: what for; then COMMAND[:PACKAGE]...
+# Installs what is missing of Debian's packages that a port says it needs, and says so. $1: what
+# for; then COMMAND[:PACKAGE]...
 ask_for() {
 	why=$1 missing='' packages=''
 	shift
@@ -154,7 +158,8 @@ compile_with() {
 	(PATH=$work/bin:$PATH && step compile compile)
 }
 
-# For a cage, a recipe that says how to optimise, or what is hot, gets a profile first: of programs that count what they do, by `train`.
+# For a cage, a recipe that says how to optimise, or what is hot, gets a profile first: of programs
+# that count what they do, by `train`.
 compile_well() {
 	if [ -z "$optimise$hot" ] || [ "$side" != cage ]; then
 		step compile compile

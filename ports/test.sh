@@ -36,7 +36,8 @@ at() {
 	fi
 }
 
-# Ends what `at` runs in the background, by the number of that job. The job is a shell, whose end would leave the program running.
+# Ends what `at` runs in the background, by the number of that job. The job is a shell, whose end
+# would leave the program running.
 stop() {
 	# shellcheck disable=SC2046
 	kill $(cat "/proc/$1/task/$1/children")
@@ -57,8 +58,9 @@ fill() {
 	prepare
 }
 
-# For tests that programs of Linux drive: a copy of the tree that was built for Linux, in the arena. On the side of the cage, each of the
-# recipe's programs is a script there that runs the cage's; the cage's root has its own path inside it too.
+# For tests that programs of Linux drive: a copy of the tree that was built for Linux, in the arena.
+# On the side of the cage, each of the recipe's programs is a script there that runs the cage's; the
+# cage's root has its own path inside it too.
 fill_tree() {
 	local linux=$top/build/ports/$name/native/source program
 	cp -a "$linux" "$arena/source"

@@ -22,7 +22,8 @@ trap 'exit 143' TERM
 
 die() { echo "demo: $*" >&2; exit 1; }
 
-# How far the running step is: a line that is written over on a terminal, one each half minute elsewhere.
+# How far the running step is: a line that is written over on a terminal, one each half minute
+# elsewhere.
 watch() {
 	every=30 begin='' end='
 '

@@ -57,8 +57,8 @@ install)
 	install -m 755 -s "$top/target/release/lind-passes" "$lib/bin/lind-passes"
 	ln -s ../../../bin/lind-boot "$lib/bin/lind-boot"
 	copy "$top/scripts/driver" "$lib/scripts/driver"
-	# Each start would compile it again for a user who may not write here. The bytecode is not compared with the source's time, which
-	# a copy of PREFIX may change.
+	# Each start would compile it again for a user who may not write here. The bytecode is not compared
+	# with the source's time, which a copy of PREFIX may change.
 	/usr/bin/python3 -ISm compileall -q --invalidation-mode unchecked-hash -s "$lib" -p "$3/lib/lind" "$lib/scripts/driver"
 	copy "$top/scripts/bin" "$lib/scripts/bin"
 	rm -f "$lib/scripts/bin/lind_run" "$lib/scripts/bin/lind-wasm" "$lib/scripts/bin/cargo-lind"

@@ -47,7 +47,8 @@ done
 [ -z "$missing" ] || get $missing
 [ -z "$only" ] || exit 0
 
-# The benchmark runner's table and plots. Debian's packages serve Debian's own python3, pip any other.
+# The benchmark runner's table and plots. Debian's packages serve Debian's own python3, pip any
+# other.
 python=$(command -v python3)
 if ! "$python" -c 'import tabulate, rich, matplotlib' 2>/dev/null; then
 	if [ "$(realpath "$python")" = "$(realpath /usr/bin/python3)" ]; then
@@ -60,8 +61,9 @@ fi
 # For tests/wasi, which compares with Wasmtime's own engine.
 "$python" -m pip --version >/dev/null 2>&1 || get python3-pip
 
-# rust-toolchain.toml says which Rust; rustup fetches that one. Without rustup, another that is new enough does: Debian 12 has one for
-# its browsers, which conflicts with the packages of an older one.
+# rust-toolchain.toml says which Rust; rustup fetches that one. Without rustup, another that is new
+# enough does: Debian 12 has one for its browsers, which conflicts with the packages of an older
+# one.
 new_enough() { [ "$(printf '%s\n' "$rust" "${1:-0}" | sort -V | head -n 1)" = "$rust" ]; }
 if ! command -v rustup >/dev/null; then
 	cargo=${CARGO_HOME:-${HOME-}/.cargo}

@@ -334,7 +334,8 @@ def run_all(options: argparse.Namespace) -> Totals:
 
 def main() -> int:
     options = parse_arguments()
-    # A shell that starts this in the background has it ignore SIGINT, and so would every program that is tested.
+    # A shell that starts this in the background has it ignore SIGINT, and so would every program
+    # that is tested.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         totals = run_all(options)

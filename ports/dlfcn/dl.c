@@ -1,5 +1,6 @@
-/* dlopen and dlsym of a program that is linked statically: the libraries are those in the program, and their names are a table that
- * symbols.py writes. Linked before the C library, whose own functions always fail. */
+/* dlopen and dlsym of a program that is linked statically: the libraries are those in the program,
+ * and their names are a table that symbols.py writes. Linked before the C library, whose own
+ * functions always fail. */
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from bench.model import STARTUP, Column, Failed, Stack
 
-# Grates that answer nothing themselves: what is behind them shows the price of the way through, in rows of its own.
+# Grates that answer nothing themselves: what is behind them shows the price of the way through, in
+# rows of its own.
 PASSING_ON = {"forward", "strace", "witness"}
 
 

@@ -10,14 +10,17 @@ from driver.options import Request
 from driver.place import Fail, run
 
 FEATURES = ["-matomics", "-mbulk-memory", "-mmutable-globals", "-msign-ext", "-mnontrapping-fptoint", "-msimd128"]
-# clang's driver takes a linux triple for a system with shared libraries: it would compile position-independent code and
-# leave out the exception model. The compiler proper gets the triple that says what we are.
+# clang's driver takes a linux triple for a system with shared libraries: it would compile
+# position-independent code and leave out the exception model. The compiler proper gets the triple
+# that says what we are.
 TARGET = ["--target=wasm32-unknown-unknown", "-Xclang", "-triple", "-Xclang", place.TRIPLE]
-# A branch stays a branch. Elsewhere clang makes selects of short ones and its back end turns them into branches again
-# where that is faster; Cranelift makes each a conditional move, on which an interpreter's next instruction then waits.
+# A branch stays a branch. Elsewhere clang makes selects of short ones and its back end turns them
+# into branches again where that is faster; Cranelift makes each a conditional move, on which an
+# interpreter's next instruction then waits.
 BRANCHES = ["-mllvm", "-phi-node-folding-threshold=0", "-mllvm", "-two-entry-phi-node-folding-threshold=0"]
-# Loops are unrolled about as far as clang does for x86-64, whose limit its wasm target undercuts: an address that is one
-# operand there is an addition of its own here, so the turn of a short loop is a larger part of it.
+# Loops are unrolled about as far as clang does for x86-64, whose limit its wasm target undercuts:
+# an address that is one operand there is an addition of its own here, so the turn of a short loop
+# is a larger part of it.
 UNROLLING = ["-mllvm", "-unroll-partial-threshold=100"]
 # setjmp and C++ exceptions are both wasm exceptions, in the standard encoding.
 EXCEPTIONS = ["-mexception-handling", "-mllvm", "-wasm-enable-sjlj", "-mllvm", "-wasm-use-legacy-eh=false"]
@@ -33,9 +36,9 @@ SWITCHES = r"undefined symbol: ((?:get|make|set|swap)context)\b"
 CXX_LANGUAGES = {"c++", "c++-cpp-output"}
 CXX_SUFFIXES = (".cc", ".cpp", ".cxx", ".c++", ".C", ".ii")
 
-# The engine gives the program its stack, so the linker's own is as small as it can be; the first 64 KiB are never
-# mapped. --shared-memory is how the linker is told to lay out thread-local data and to make data passive; the
-# memory pass takes the flag off again.
+# The engine gives the program its stack, so the linker's own is as small as it can be; the first 64
+# KiB are never mapped. --shared-memory is how the linker is told to lay out thread-local data and
+# to make data passive; the memory pass takes the flag off again.
 LAYOUT = [
     "--shared-memory", "--initial-memory=4294967296", "--max-memory=4294967296", "--global-base=65536",
     "-z", "stack-size=1024", "--export-table", "--growable-table",
@@ -176,7 +179,8 @@ def keep_standard_input(request: Request, workspace: Workspace) -> None:
             while text := sys.stdin.buffer.read(1 << 16):
                 file.write(text)
         request.inputs[i] = (kind, path)
-        # Headers in quotes are looked for where the caller stands, and the object is called as it ever was.
+        # Headers in quotes are looked for where the caller stands, and the object is called as it
+        # ever was.
         request.compile += ["-iquote", "."]
         if request.mode == "-c" and not request.output:
             request.output = "-.o"
@@ -225,7 +229,8 @@ def link(request: Request, inputs: list[str], output: str, cxx: bool, passes: bo
     command = link_command(request, inputs, cxx, by_pointer)
     if not passes:
         return run([*command, "-o", output])
-    # In a directory of its own, since the linker names the module after the file; not beside a device (-o /dev/null).
+    # In a directory of its own, since the linker names the module after the file; not beside a
+    # device (-o /dev/null).
     device = os.path.exists(output) and not os.path.isfile(output)
     beside = os.path.join(place.temporary(), os.path.basename(output)) if device else output
     directory = f"{beside}.{os.getpid()}.link"
@@ -273,7 +278,8 @@ def link_and_listen(command: list[str], fpcast: bool) -> int:
     if status or not mismatched or not fpcast:
         return status
     sys.stderr.write("note: such calls are made as x86-64 would make them (--no-fpcast: they trap)\n")
-    # Nobody calls these functions any more, so the linker dropped them; and only by names is it known which was meant.
+    # Nobody calls these functions any more, so the linker dropped them; and only by names is it
+    # known which was meant.
     again = [word if word != "--strip-all" else "--strip-debug" for word in command]
     again += [f"--export-if-defined={name}" for name in mismatched]
     # Its messages now are the same as before.

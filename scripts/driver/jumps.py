@@ -138,7 +138,8 @@ class Function:
             if name in handlers or name not in blocks:
                 continue
             handlers.add(name)
-            # One in another goes on there when it is left: then what follows counts as well, be it handler or not.
+            # One in another goes on there when it is left: then what follows counts as well, be it
+            # handler or not.
             if nested or not any(LEAVES_PAD.match(line) for line in blocks[name]):
                 left += [plain or quoted for line in blocks[name] for plain, quoted in TARGETS.findall(line)]
         return handlers

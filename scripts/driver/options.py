@@ -42,7 +42,8 @@ CXX_LIBRARIES = {"-lstdc++", "-lsupc++", "-lc++", "-lc++abi", "-lunwind"}
 
 SOURCES = (".c", ".i", ".s", ".S", ".sx", ".cc", ".cpp", ".cxx", ".c++", ".C", ".ii", ".bc", ".ll", ".h")
 
-# Options of an ELF linker that change nothing here; those that take a value in the next word come first.
+# Options of an ELF linker that change nothing here; those that take a value in the next word come
+# first.
 LINKER_PAIRED_DROPPED = {
     "-z", "-rpath", "--rpath", "-rpath-link", "--rpath-link", "-soname", "--soname", "-h", "-T", "--script", "-Map",
     "--version-script", "--dynamic-list", "-dynamic-linker", "--dynamic-linker", "-I", "-m", "--hash-style", "-e",

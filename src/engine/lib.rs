@@ -9,8 +9,9 @@
 //! - [`signal`]: what ends or interrupts guest code from outside
 //!
 //! # What is sound here
-//! Compiled code is run only when this user compiled it (`code`). Guest memory is touched only through
-//! `lind_kernel::mem`. Frames are skipped only where they own nothing (`signal::context`, `grate::filter`).
+//! Compiled code is run only when this user compiled it (`code`). Guest memory is touched only
+//! through `lind_kernel::mem`. Frames are skipped only where they own nothing (`signal::context`,
+//! `grate::filter`).
 
 #![allow(clippy::vec_box, clippy::boxed_local, reason = "a worker is big, and changes lists with every call")]
 

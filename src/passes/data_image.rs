@@ -29,8 +29,9 @@ use wasmparser::{
 use crate::module::Module;
 use pages::{PAGE, Pages, Span};
 
-/// The section: `__tls_base` (0 to leave it), how many spans, first page and number of pages of each (all u32, little-endian), and then the
-/// pages of the spans, one after the other. Spans ascend.
+/// The section: `__tls_base` (0 to leave it), how many spans, first page and number of pages of
+/// each (all u32, little-endian), and then the pages of the spans, one after the other. Spans
+/// ascend.
 const SECTION: &str = "lind.data";
 
 /// The global that the runner sets for the first instance.

@@ -284,7 +284,8 @@ impl<'w, 'a> Walk<'w, 'a> {
         self.labels.push(Label { frame, height, results, met: None });
     }
 
-    /// At the head of an inner loop: the locals that it changes, and a barrier that it may have passed.
+    /// At the head of an inner loop: the locals that it changes, and a barrier that it may have
+    /// passed.
     fn enter_loop(&mut self, at: usize) {
         let (Some(state), Some(inner)) = (&mut self.state, self.known.get(&at)) else {
             return;

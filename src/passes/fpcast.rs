@@ -20,8 +20,8 @@
 //!
 //! - The pointer fits: the call is made unchanged, after a subtraction and a comparison with
 //!   constants.
-//! - The function is of another type: the helper calls it with the arguments that it would find in x86-64's registers
-//!   ([`registers`]). Results likewise.
+//! - The function is of another type: the helper calls it with the arguments that it would find in
+//!   x86-64's registers ([`registers`]). Results likewise.
 //! - The table has no function at that place: the helper makes the original call, which traps.
 //!
 //! Unlike on x86-64, arguments beyond the registers (6 integers, 8 floats) are matched by the same

@@ -1,22 +1,24 @@
 //! The loop pass: makes a loop that waits for memory to change read it again each time around.
 //!
-//! Wasm has no volatile. The engine's optimiser forwards an earlier load or store of the same address into a
-//! loop when nothing in the loop can change memory, so that `flag = 0; while (!flag);` becomes a jump to
-//! itself, although another thread or a signal handler may set the flag. An atomic access is a barrier to
-//! that. The pass puts one, an `i32.atomic.load` whose value is dropped, at the head of every loop that
+//! Wasm has no volatile. The engine's optimiser forwards an earlier load or store of the same
+//! address into a loop when nothing in the loop can change memory, so that `flag = 0; while
+//! (!flag);` becomes a jump to itself, although another thread or a signal handler may set the
+//! flag. An atomic access is a barrier to that. The pass puts one, an `i32.atomic.load` whose value
+//! is dropped, at the head of every loop that
 //!
 //! - has a way from its head around to its head without a barrier on it, in fact none *with* one:
 //!   the optimiser merges what it knows where ways meet, so a store, call or atomic on one way is
 //!   enough for all. A barrier that lies only on a way out of the loop (`while (!flag) if (late)
 //!   abort();`) is not enough;
-//! - loads from an address that is the same each time around. Other loads cannot be forwarded into the loop.
+//! - loads from an address that is the same each time around. Other loads cannot be forwarded into
+//!   the loop.
 //!
 //! The load is from [`ADDRESS`], where the linker puts the first byte of data
 //! (`--global-base=65536`). The engine keeps that page mapped even for a program without data; a
 //! program that unmaps it faults.
 //!
-//! The pass must run on the whole program, and the engine must not inline functions afterwards (Wasmtime does
-//! not unless told to): a call counts as a barrier, and inlining would remove it.
+//! The pass must run on the whole program, and the engine must not inline functions afterwards
+//! (Wasmtime does not unless told to): a call counts as a barrier, and inlining would remove it.
 
 use anyhow::Result;
 

@@ -11,8 +11,9 @@ use lind_passes::Options;
 
 /// Make a linked wasm module ready to run in a cage.
 ///
-/// The memory becomes defined, 65536 pages, not shared, and exported as "memory"; data must be passive. Loops
-/// that wait for memory to change read it again each time around. Link with `wasm-ld --shared-memory --global-base=65536`.
+/// The memory becomes defined, 65536 pages, not shared, and exported as "memory"; data must be
+/// passive. Loops that wait for memory to change read it again each time around. Link with `wasm-ld
+/// --shared-memory --global-base=65536`.
 #[derive(Parser)]
 #[command(version)]
 struct Cli {
@@ -21,11 +22,12 @@ struct Cli {
     /// Where the result goes; may be the input itself
     #[arg(short, long)]
     output: PathBuf,
-    /// Let calls with another type than the function's trap, be they direct or through pointers, instead of reaching the
-    /// function as they do on x86-64
+    /// Let calls with another type than the function's trap, be they direct or through pointers,
+    /// instead of reaching the function as they do on x86-64
     #[arg(long)]
     no_fpcast: bool,
-    /// Which programs can fork: those that import lind.fork (auto), all (always, to measure what it costs), or none (never)
+    /// Which programs can fork: those that import lind.fork (auto), all (always, to measure what it
+    /// costs), or none (never)
     #[arg(long, value_enum, default_value = "auto")]
     fork: Fork,
 }

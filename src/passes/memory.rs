@@ -106,8 +106,8 @@ fn export(module: &mut Module) -> Result<()> {
     Ok(())
 }
 
-/// Refuses active data. An empty active segment, which the linker may leave behind, becomes a passive one:
-/// it initialises nothing, but removing it would renumber the others.
+/// Refuses active data. An empty active segment, which the linker may leave behind, becomes a
+/// passive one: it initialises nothing, but removing it would renumber the others.
 fn passive(module: &mut Module) -> Result<()> {
     let Some(body) = module.body(id::DATA) else {
         return Ok(());

@@ -207,7 +207,8 @@ impl<'a> Module<'a> {
         Ok(())
     }
 
-    /// The subsections of the name section. A malformed name section counts as none: names are for people.
+    /// The subsections of the name section. A malformed name section counts as none: names are for
+    /// people.
     pub fn names(&self) -> Vec<Name<'_>> {
         let Some(data) = self.custom("name") else {
             return Vec::new();

@@ -25,7 +25,8 @@ pub enum Kind {
     Br(u32),
     BrIf(u32),
     BrTable(Vec<u32>),
-    /// A branch on a reference: operands taken before the branch, label, operands taken after it, results.
+    /// A branch on a reference: operands taken before the branch, label, operands taken after it,
+    /// results.
     BrRef {
         before: usize,
         label: u32,
@@ -148,8 +149,8 @@ fn catch_label(catch: &Catch) -> u32 {
 fn by_opcode(op: &Operator, bytes: &[u8], types: &Types) -> Kind {
     let (pops, pushes) = op.operator_arity(types).map_or((0, 0), |(pops, pushes)| (pops as usize, pushes as usize));
     match bytes {
-        // Select, globals (which loops without a call hardly change), constants, comparisons, arithmetic,
-        // conversions of i32, i64, f32, f64.
+        // Select, globals (which loops without a call hardly change), constants, comparisons,
+        // arithmetic, conversions of i32, i64, f32, f64.
         [0x1b | 0x1c | 0x23 | 0x41..=0x44 | 0x45..=0xc4, ..] => Kind::Pure(pops),
         [0x28..=0x35, ..] => Kind::Load(1),
         // v128.load and its widening, splatting, lane and zero-filling forms.

@@ -22,8 +22,8 @@ done
 cflags="--target=wasm32-unknown-linux-musl -fno-pic -O2 -matomics -mbulk-memory -mmutable-globals
 	-msign-ext -mnontrapping-fptoint -msimd128 -mexception-handling -mllvm -wasm-use-legacy-eh=false
 	-ffunction-sections -fdata-sections"
-# The one file that calls setjmp: without the first the compiler takes it for a function, without the second nobody
-# catches what longjmp throws.
+# The one file that calls setjmp: without the first the compiler takes it for a function, without
+# the second nobody catches what longjmp throws.
 setjmp="obj/src/time/timer_create.o: CFLAGS_ALL += -mllvm -wasm-enable-sjlj -Xclang -exception-model=wasm"
 key=$({
 	echo "$sha256 $cflags $setjmp"

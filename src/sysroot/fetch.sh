@@ -14,7 +14,8 @@ exec 9>".$file.lock"
 flock 9
 if [ ! -f "$file" ]; then
 	command -v apt-get >/dev/null || { echo "fetch.sh: no apt: put $file into $dir" >&2; exit 1; }
-	# By file, not by version: the mirror has the sources of all releases side by side, and apt knows those of one.
+	# By file, not by version: the mirror has the sources of all releases side by side, and apt knows
+	# those of one.
 	mirror=$(apt-get indextargets --format '$(ORIGIN) $(LABEL) $(REPO_URI)' 'Created-By: Packages' |
 		sed -n 's/^Debian Debian //p' | head -n 1)
 	[ -n "$mirror" ] || { echo "fetch.sh: no Debian mirror among apt's sources: put $file into $dir" >&2; exit 1; }

@@ -30,7 +30,8 @@ unpack() {
 }
 
 [ "$(cat "$work/.unpacked" 2>/dev/null)" = "$sha256" ] || unpack
-# Counters in memory and files that are written at the end; what other systems and gcov's format need is left out.
+# Counters in memory and files that are written at the end; what other systems and gcov's format
+# need is left out.
 parts="InstrProfiling InstrProfilingBuffer InstrProfilingFile InstrProfilingInternal InstrProfilingMerge InstrProfilingMergeFile
 	InstrProfilingNameVar InstrProfilingPlatformLinux InstrProfilingUtil InstrProfilingValue InstrProfilingVersionVar
 	InstrProfilingWriter InstrProfilingRuntime"

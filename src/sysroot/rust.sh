@@ -15,7 +15,8 @@ die() { echo "rust.sh: $*" >&2; exit 1; }
 for tool in cargo apt-get dpkg-deb patch; do command -v "$tool" >/dev/null || die "$tool not found: run scripts/setup.sh"; done
 [ -f "$top/build/sysroot/lib/libc++abi.a" ] || die "no C++ library in build/sysroot: run make cxx"
 
-# Compiler and source have to be the same: each knows the other's insides. Debian has one such pair, which it replaces now and then.
+# Compiler and source have to be the same: each knows the other's insides. Debian has one such pair,
+# which it replaces now and then.
 version_of() { apt-cache policy "$1" | sed -n 's/^ *Candidate: //p'; }
 version=$(version_of rustc-web)
 [ -n "$version" ] && [ "$version" != "(none)" ] && [ "$(version_of rust-web-src)" = "$version" ] ||
@@ -53,7 +54,8 @@ prepare() {
 		patch -s -p1 -d "$rustlib/src/rust/library" <"$patch" || die "$(basename "$patch") does not apply to Rust $version"
 	done
 	cp "$here/rust/$target.json" "$work/"
-	# For programs, which name the crate libc by a version: this one is newer than any that they may name.
+	# For programs, which name the crate libc by a version: this one is newer than any that they may
+	# name.
 	cp -r "$rustlib"/src/rust/library/vendor/libc-* "$work/libc"
 	sed -i '0,/^version = .*/s//version = "0.2.999"/' "$work/libc/Cargo.toml"
 	cat >"$work/bin/rustc" <<-END

@@ -24,7 +24,8 @@ for header in "$linux"/asm-generic/*.h; do
 	name=${header##*/}
 	echo "#include <asm-generic/$name>" >"$include/asm/$name"
 done
-# Not Debian's own asm/unistd.h: clang defines __ILP32__ for wasm32, which selects x32's numbers there.
+# Not Debian's own asm/unistd.h: clang defines __ILP32__ for wasm32, which selects x32's numbers
+# there.
 cp "$arch/unistd_64.h" "$include/asm/unistd.h"
 echo '#include <linux/byteorder/little_endian.h>' >"$include/asm/byteorder.h"
 cat >"$include/asm/bitsperlong.h" <<'END'

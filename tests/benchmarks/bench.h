@@ -11,7 +11,8 @@ void emit_result(const char *test, long param, long loops, double avg_ns);
 /* emit_result for `loops` runs that began at `start`, a gettimens() value. */
 void emit_since(const char *test, long param, long loops, long long start);
 
-/* Prints `skip\t<reason>` and exits with 0: the benchmark cannot run here, which is not a failure. */
+/* Prints `skip\t<reason>` and exits with 0: the benchmark cannot run here, which is not a
+ * failure. */
 _Noreturn void bench_skip(const char *reason);
 
 /* Prints `what: strerror(errno)` on stderr and exits with 1. */

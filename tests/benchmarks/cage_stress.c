@@ -3,11 +3,13 @@
  *
  *     cage_stress [SECONDS ALIVE FORKS THREADED THREADS [SEED]]
  *
- * ALIVE children are kept alive, THREADED of them with THREADS threads each. For SECONDS, and until there have been
- * FORKS more children, it forks children that end in different ways, and kills ALIVE ones at random to put others in their
- * place. In the end it kills them all, waits for all, and finds no child, no process and no descriptor that was not there
- * before. `60 1000 10000 20 100` is the whole test; without arguments it is a short one. With "-w" first it says `begin` and
- * `end`, and waits for a line after each, so that whoever runs it can look at the process from outside (tests/stress/run).
+ * ALIVE children are kept alive, THREADED of them with THREADS threads each. For SECONDS, and until
+ * there have been FORKS more children, it forks children that end in different ways, and kills
+ * ALIVE ones at random to put others in their place. In the end it kills them all, waits for all,
+ * and finds no child, no process and no descriptor that was not there before. `60 1000 10000 20
+ * 100` is the whole test; without arguments it is a short one. With "-w" first it says `begin` and
+ * `end`, and waits for a line after each, so that whoever runs it can look at the process from
+ * outside (tests/stress/run).
  */
 #include "bench.h"
 #include <dirent.h>
@@ -61,9 +63,10 @@ static long entries(const char *path)
 	return n;
 }
 
-/* Threads that compute, wait and talk to one another, until the process is killed. They rest for as long as lets 2,000 of them do
- * so on two processors: with a fifth of that they want more than there is, here sooner than natively, and those who fork get one
- * share in hundreds (docs/processes.md, Limits). */
+/* Threads that compute, wait and talk to one another, until the process is killed. They rest for as
+ * long as lets 2,000 of them do so on two processors: with a fifth of that they want more than
+ * there is, here sooner than natively, and those who fork get one share in hundreds
+ * (docs/processes.md, Limits). */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static volatile long turns;

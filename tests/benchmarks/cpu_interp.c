@@ -1,4 +1,5 @@
-/* C kernel: the loop of a bytecode interpreter with 32-bit instructions, sieving the primes below 200,000. */
+/* C kernel: the loop of a bytecode interpreter with 32-bit instructions, sieving the primes below
+ * 200,000. */
 #include "bench.h"
 
 #include <stdint.h>
@@ -11,11 +12,13 @@ enum op { SET, MOVE, ADD, ADDI, LESS, JUMPZ, JUMP, LOAD, STORE, HALT };
 
 enum reg { I, J, COUNT, ONE, BOUND, FLAG, TEST };
 
-/* An instruction: the operation in the low byte, then register a, then either b and c or a signed 16-bit value. */
+/* An instruction: the operation in the low byte, then register a, then either b and c or a signed
+ * 16-bit value. */
 #define OP(op, a, b, c) ((uint32_t)(op) | (uint32_t)(a) << 8 | (uint32_t)(b) << 16 | (uint32_t)(c) << 24)
 #define IMMEDIATE(op, a, value) ((uint32_t)(op) | (uint32_t)(a) << 8 | (uint32_t)(uint16_t)(value) << 16)
 
-/* for (i = 2; i < bound; i++) if (!flags[i]) { count++; for (j = i + i; j < bound; j += i) flags[j] = 1; } */
+/* for (i = 2; i < bound; i++) if (!flags[i]) { count++; for (j = i + i; j < bound; j += i) flags[j]
+ * = 1; } */
 static const uint32_t program[] = {
 	IMMEDIATE(SET, I, 2),
 	IMMEDIATE(SET, COUNT, 0),

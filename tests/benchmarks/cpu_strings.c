@@ -1,4 +1,5 @@
-/* C kernel: what text-handling programs ask of the C library: lengths, searches, copies, comparisons, formatting. */
+/* C kernel: what text-handling programs ask of the C library: lengths, searches, copies,
+ * comparisons, formatting. */
 #include "bench.h"
 
 #include <stdio.h>

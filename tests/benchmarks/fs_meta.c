@@ -1,5 +1,6 @@
-/* Files by name: open and close of one, stat of one, and reading a directory of 1,000 entries. The file system is that of the working
- * directory: `benchrunner.py --dir /dev/shm` compares with a tmpfs of the host. */
+/* Files by name: open and close of one, stat of one, and reading a directory of 1,000 entries. The
+ * file system is that of the working directory: `benchrunner.py --dir /dev/shm` compares with a
+ * tmpfs of the host. */
 #include "bench.h"
 
 #include <dirent.h>

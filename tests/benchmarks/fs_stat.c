@@ -1,4 +1,5 @@
-/* stat() of a file six levels deep in a directory: the working directory, or the one that is named. */
+/* stat() of a file six levels deep in a directory: the working directory, or the one that is
+ * named. */
 #include "bench.h"
 
 #include <fcntl.h>

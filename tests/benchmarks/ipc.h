@@ -36,7 +36,8 @@ static _Noreturn void ipc_echo(int in, int out, const size_t *sizes, const long 
 	_exit(0);
 }
 
-/* Runs the whole benchmark. The child reads child_in and writes child_out, the parent the other two. */
+/* Runs the whole benchmark. The child reads child_in and writes child_out, the parent the other
+ * two. */
 static int ipc_round_trips(const char *test, int child_in, int child_out, int in, int out)
 {
 	static const size_t sizes[] = { 1, 1024, 4096, IPC_LARGEST };

@@ -305,7 +305,8 @@ def strace_rows() -> list[Row]:
     return [Row("bash, 1,000 commands, under strace -c", 1.15, lambda: side([]), traced)]
 
 
-# The fork pass: programs that were linked without it (or, where they never fork, with it), code that does not fork.
+# The fork pass: programs that were linked without it (or, where they never fork, with it), code
+# that does not fork.
 
 SHELL_WORK = {
     "functions, case, ${x#a}": """

@@ -1,6 +1,5 @@
-/* fork, the child's _exit and the wait for it; with a program run in the child; and with 100 MB of touched memory.
- * The parameter is the memory in MiB.
- * native: -static
+/* fork, the child's _exit and the wait for it; with a program run in the child; and with 100 MB of
+ * touched memory. The parameter is the memory in MiB. native: -static
  */
 #include "bench.h"
 

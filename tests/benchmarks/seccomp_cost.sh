@@ -17,7 +17,8 @@ make -s -C "$top/grates/seccomp" >/dev/null
 make -s -C "$top/grates/forward" >/dev/null
 "$top/scripts/lind_compile" -O2 -D_GNU_SOURCE -o "$place/umask.cwasm" "$top/tests/benchmarks/seccomp_cost/umask.c" >/dev/null
 
-# 300 rules, of which 299 are about other calls and their arguments. $1: what is the default. $2: what the last says about which call.
+# 300 rules, of which 299 are about other calls and their arguments. $1: what is the default. $2:
+# what the last says about which call.
 rules() {
 	printf 'default = "%s"\n' "$1"
 	for i in $(seq 1 149); do

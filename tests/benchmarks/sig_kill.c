@@ -1,6 +1,6 @@
-/* From SIGKILL to a child until its end has been waited for. The child computes, waits in a system call, calls the system again
- * and again, copies memory, or throws (longjmp) again and again. Means, and the longest of all.
- * native: -static
+/* From SIGKILL to a child until its end has been waited for. The child computes, waits in a system
+ * call, calls the system again and again, copies memory, or throws (longjmp) again and again.
+ * Means, and the longest of all. native: -static
  */
 #include "bench.h"
 #include "../conformance/signal/busy.h"

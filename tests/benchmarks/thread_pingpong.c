@@ -1,4 +1,5 @@
-/* Two threads that take turns, by a mutex and a condition: round trips. And a mutex without anyone else. */
+/* Two threads that take turns, by a mutex and a condition: round trips. And a mutex without anyone
+ * else. */
 #include "bench.h"
 
 #include <pthread.h>

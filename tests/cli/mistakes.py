@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from world import BOOT, TOP, Failed, World
 
-# Words after `lind-boot`, the exit status, and standard error. {root}, {home} and {image} are the world's.
+# Words after `lind-boot`, the exit status, and standard error. {root}, {home} and {image} are the
+# world's.
 MISTAKES = [
     ("--root {root} sevem", 127, "sevem: not found in the root {root} or its /bin, with or without .cwasm or .wasm"),
     ("--root {root} nosuch_grate seven", 127, "nosuch_grate: no such grate in {grates}; for a grate inside the root, write a path with a slash"),

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from world import BOOT, TOP, Failed, World
 
-# A line of ours that is not ours, orders to the terminal in 7 and 8 bits, and characters that change the order of a line.
+# A line of ours that is not ours, orders to the terminal in 7 and 8 bits, and characters that
+# change the order of a line.
 NASTY = "a\nFORGED: b\x1b[2J\u009b1m\u202ec\u2028d\r"
 TRAPS = "int main(void) { __builtin_trap(); }\n"
 UNSEEN = {"Cc", "Cf", "Zl", "Zp"}

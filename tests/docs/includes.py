@@ -8,7 +8,8 @@ from typing import Iterator
 
 INCLUDE = re.compile(r'^#include "(?:.*/)?(\w+)\.h"', re.MULTILINE)
 DECLARED = re.compile(r"\b(\w+)\([^()]*(?:\([^()]*\)[^()]*)*\);|^extern [^;({]*?\b(\w+)(?:\[\w*\])*;", re.MULTILINE)
-# The folders of which that holds. A header there declares what the file of its name defines, so a circle of calls is one of includes.
+# The folders of which that holds. A header there declares what the file of its name defines, so a
+# circle of calls is one of includes.
 FOLDERS = ("grates/namespace", "grates/resource")
 
 

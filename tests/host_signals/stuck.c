@@ -1,4 +1,5 @@
-/* stuck WAY: says "ready" and is hard to end then, in one of several ways. With "groups" as root alone. */
+/* stuck WAY: says "ready" and is hard to end then, in one of several ways. With "groups" as root
+ * alone. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -139,7 +140,8 @@ static void *make_descriptor(void *none)
 	return none;
 }
 
-/* Forks with a thread that is making a descriptor: who follows descriptors then looks at all of the child's, for a user of so many groups. */
+/* Forks with a thread that is making a descriptor: who follows descriptors then looks at all of the
+ * child's, for a user of so many groups. */
 static void fork_with_groups(void)
 {
 	static gid_t groups[GROUPS];

@@ -1,4 +1,5 @@
-//! Assembles hand-written modules: `lind-hostile FOLDER` writes X.wasm beside every X.wat in the folder.
+//! Assembles hand-written modules: `lind-hostile FOLDER` writes X.wasm beside every X.wat in the
+//! folder.
 
 use std::io::Write;
 use std::path::PathBuf;

@@ -1,4 +1,5 @@
-/* complains N: that many children end one after the other by a trap, of each of which the runner has something to say. */
+/* complains N: that many children end one after the other by a trap, of each of which the runner
+ * has something to say. */
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/wait.h>

@@ -1,4 +1,5 @@
-/* Takes as much of one kind of thing as it gets, of those that a cage has outside its memory, and waits a moment: hog KIND. cases.py runs it. */
+/* Takes as much of one kind of thing as it gets, of those that a cage has outside its memory, and
+ * waits a moment: hog KIND. cases.py runs it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <mqueue.h>

@@ -1,4 +1,5 @@
-/* many_compile N [PROGRAM]: as many cages run /slow0.wasm, /slow1.wasm and so on, and the first runs PROGRAM for each byte of its input, and ends with it. */
+/* many_compile N [PROGRAM]: as many cages run /slow0.wasm, /slow1.wasm and so on, and the first
+ * runs PROGRAM for each byte of its input, and ends with it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>

@@ -1,5 +1,6 @@
-/* Parks descriptors in messages that nobody receives, in as many sockets as it gets, in CAGES cages at once; then each sends one more and another
- * cage sends some. Says how many were parked by the one that got furthest: park CAGES. */
+/* Parks descriptors in messages that nobody receives, in as many sockets as it gets, in CAGES cages
+ * at once; then each sends one more and another cage sends some. Says how many were parked by the
+ * one that got furthest: park CAGES. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>

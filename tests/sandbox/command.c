@@ -50,7 +50,8 @@ static int terminal(void)
 		pause();
 }
 
-/* Leaves a child behind that tries, once its parent has ended, what it could do at a terminal of ours; it says so in a file. */
+/* Leaves a child behind that tries, once its parent has ended, what it could do at a terminal of
+ * ours; it says so in a file. */
 static int steal(int leads)
 {
 	int gate[2];

@@ -1,4 +1,5 @@
-/* Sends back what one client sends to the port that it is given, and then a blank and who that was. */
+/* Sends back what one client sends to the port that it is given, and then a blank and who that
+ * was. */
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,7 @@
 /*
- * TCP and UDP between the programs of one sandbox. It prints the same on Linux, over the host's loopback: the test compares the two.
- * Numbers of ports are not printed, since the system chooses them.
+ * TCP and UDP between the programs of one sandbox. It prints the same on Linux, over the host's
+ * loopback: the test compares the two. Numbers of ports are not printed, since the system chooses
+ * them.
  */
 #include <arpa/inet.h>
 #include <errno.h>

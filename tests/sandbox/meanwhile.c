@@ -1,4 +1,5 @@
-/* meanwhile: in the world of mounts.c. `race N` opens what leads up, again and again, while another process renames on the way, and counts how
+/* meanwhile: in the world of mounts.c. `race N` opens what leads up, again and again, while another
+ * process renames on the way, and counts how
    often that led out; `litter` leaves behind what is hard to remove. */
 #define _GNU_SOURCE
 #include <fcntl.h>

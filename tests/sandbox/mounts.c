@@ -1,4 +1,5 @@
-/* mounts: tries what mounts mean, and prints how each went. Where the host makes them it is Linux that answers. The world:
+/* mounts: tries what mounts mean, and prints how each went. Where the host makes them it is Linux
+ * that answers. The world:
      /a      can be changed; in it kept, in/d, q/r (below: mount)
      /a/sub  another directory, can be changed; in it file, deep
      /a/q/r  the same directory as /a/sub

@@ -1,6 +1,7 @@
 /*
- * nameless DIRECTORY: what may be done to open files that have no name, in an empty directory: one that was removed, one that never had any, and a directory.
- * Prints the number of the error that each call gave, or 0. And what /proc/self/cwd leads to.
+ * nameless DIRECTORY: what may be done to open files that have no name, in an empty directory: one
+ * that was removed, one that never had any, and a directory. Prints the number of the error that
+ * each call gave, or 0. And what /proc/self/cwd leads to.
  */
 #define _GNU_SOURCE
 #include <errno.h>

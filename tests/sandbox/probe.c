@@ -74,7 +74,8 @@ static void change_open(const char *number)
 	result("futimens", number, futimens(fd, (struct timespec[2]){ { 0 } }));
 }
 
-/* Which of its own addresses would be used, as a C library asks before it sorts those of a host. Nothing can be sent there. */
+/* Which of its own addresses would be used, as a C library asks before it sorts those of a host.
+ * Nothing can be sent there. */
 static void ask(const char *address)
 {
 	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(65535), .sin_addr.s_addr = inet_addr(address) };
@@ -100,7 +101,8 @@ static void socket_at(const char *name)
 	result("bind", "unix", bind(socket(AF_UNIX, SOCK_STREAM, 0), (struct sockaddr *)&at, size));
 }
 
-/* A UDP and a TCP socket at a port of 127.0.0.1, and a TCP socket that listens though it is bound to nothing. */
+/* A UDP and a TCP socket at a port of 127.0.0.1, and a TCP socket that listens though it is bound
+ * to nothing. */
 static void serve_at(const char *port)
 {
 	struct sockaddr_in at = { .sin_family = AF_INET, .sin_port = htons((unsigned short)atoi(port)), .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };

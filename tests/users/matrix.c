@@ -1,6 +1,7 @@
 /*
- * Every call on names x kind of file x its owner and mode x its directory x caller: one line for each, with what the call said and what
- * became of the file. tests/users/run compares what this prints on Linux with what it prints in cages.
+ * Every call on names x kind of file x its owner and mode x its directory x caller: one line for
+ * each, with what the call said and what became of the file. tests/users/run compares what this
+ * prints on Linux with what it prints in cages.
  *
  *     matrix DIRECTORY [devices|few]
  *
@@ -386,8 +387,8 @@ static void one(int kind, uid_t uid, mode_t mode, mode_t above, const struct cal
 }
 
 /*
- * A path from the working directory is as long as a path may be, and longer from the root: what looks at whole paths has to let it through. And names
- * and paths that are too long.
+ * A path from the working directory is as long as a path may be, and longer from the root: what
+ * looks at whole paths has to let it through. And names and paths that are too long.
  */
 static void long_paths(void)
 {

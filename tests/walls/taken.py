@@ -161,7 +161,8 @@ def taken(pid: int) -> Iterator[list[Taken]]:
         yield found
     finally:
         os.kill(pid, signal.SIGKILL)
-        # The first is for whoever started the process, and ends when the others have been waited for.
+        # The first is for whoever started the process, and ends when the others have been waited
+        # for.
         for thread in attached:
             if thread != pid:
                 os.waitpid(thread, WALL)

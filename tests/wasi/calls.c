@@ -1,5 +1,6 @@
-/* Calls WASI's functions one by one, most of them wrongly too, and prints what they return: the same everywhere, it is hoped.
- * Preopened are a directory as descriptor 3, and what it holds was made by the test. */
+/* Calls WASI's functions one by one, most of them wrongly too, and prints what they return: the
+ * same everywhere, it is hoped. Preopened are a directory as descriptor 3, and what it holds was
+ * made by the test. */
 #include <stdio.h>
 #include <string.h>
 #include <wasi/api.h>

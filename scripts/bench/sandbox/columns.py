@@ -34,7 +34,8 @@ class Column:
     program = ""
     # Its processes are children of a daemon: what they use cannot be told from outside.
     daemon = False
-    # Another process does what is asked for, and the one that asks waits: its processor time says nothing.
+    # Another process does what is asked for, and the one that asks waits: its processor time says
+    # nothing.
     served = False
 
     def check(self) -> None:

@@ -134,7 +134,8 @@ impl Cache {
         rustix::fs::openat(&self.directory, name, flags, Mode::empty()).ok().map(File::from)
     }
 
-    /// Keeps `bytes` under a name. A cache that cannot be written costs time, not correctness: failures are not reported.
+    /// Keeps `bytes` under a name. A cache that cannot be written costs time, not correctness:
+    /// failures are not reported.
     pub fn put(&self, name: &str, bytes: &[u8]) {
         // A file that is larger than the limit displaces no other file.
         let Some(within) = self.limit.checked_sub(bytes.len() as u64) else { return };
@@ -143,7 +144,8 @@ impl Cache {
         }
     }
 
-    /// Removes the files that were not used for longest until at most `files` with at most `bytes` are left.
+    /// Removes the files that were not used for longest until at most `files` with at most `bytes`
+    /// are left.
     fn prune(&self, files: usize, bytes: u64) -> rustix::io::Result<()> {
         let mut entries = self.entries()?;
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
@@ -194,7 +196,8 @@ impl Cache {
     }
 }
 
-/// Writes a file of compiled code, whole or not at all. A signal that ends the process leaves nothing half-written.
+/// Writes a file of compiled code, whole or not at all. A signal that ends the process leaves
+/// nothing half-written.
 ///
 /// # Errors
 /// The host's error.

@@ -2,8 +2,10 @@
 //! module, and a signature that proves who made the file.
 //!
 //! ```text
-//! code | zeroes up to a multiple of a page | pages of data | where they belong | manifest | jumps 4 each | traps 4 each | magic 16 | format 32 | source 32 | heap_base, entry, start, end, landing, manifest's size,
-//! how many traps, how many jumps: 4 each | signature 64
+//! code | zeroes up to a multiple of a page | pages of data | their layout | manifest
+//! | jumps 4 each | traps 4 each | magic 16 | format 32 | source 32
+//! | heap_base, entry, start, end, landing, manifest's size, number of traps, number of jumps: 4 each
+//! | signature 64
 //! ```
 //!
 //! The signature ([`crate::code::signature`]) is over the hash of everything before it. No byte of

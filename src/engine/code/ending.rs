@@ -98,8 +98,8 @@ pub fn leave(status: libc::c_int) -> ! {
 
 extern "C" fn on_signal(signal: libc::c_int) {
     await_writers();
-    // SAFETY: both calls may be made by a handler. The signal is held back until it returns, and then ends the process as if nobody had
-    // handled it, which its parent is to see.
+    // SAFETY: both calls may be made by a handler. The signal is held back until it returns, and
+    // then ends the process as if nobody had handled it, which its parent is to see.
     unsafe {
         libc::signal(signal, libc::SIG_DFL);
         libc::raise(signal);
@@ -116,7 +116,8 @@ pub fn at_signals() {
 
 /// Installs a handler, which runs on a thread that does not block the signal.
 pub fn handle(signal: libc::c_int, handler: extern "C" fn(libc::c_int), unless_ignored: bool) {
-    // SAFETY: actions and sets are valid when they have been zeroed and emptied; the handlers here call only what a handler may.
+    // SAFETY: actions and sets are valid when they have been zeroed and emptied; the handlers here
+    // call only what a handler may.
     unsafe {
         let mut before: libc::sigaction = std::mem::zeroed();
         libc::sigaction(signal, std::ptr::null(), &raw mut before);

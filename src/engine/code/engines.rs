@@ -1,4 +1,5 @@
-//! The two Wasmtime engines: one that only runs code, and one that compiles, made when first needed.
+//! The two Wasmtime engines: one that only runs code, and one that compiles, made when first
+//! needed.
 //!
 //! Both have the same configuration, so that what one serializes the other accepts. Wasmtime checks
 //! that again whenever it loads code.
@@ -69,8 +70,8 @@ pub struct Engines {
 }
 
 impl Engines {
-    /// Makes the running engine, whose instances get their memories from `memories`. Wasmtime installs its handlers of
-    /// faults meanwhile.
+    /// Makes the running engine, whose instances get their memories from `memories`. Wasmtime
+    /// installs its handlers of faults meanwhile.
     ///
     /// # Errors
     /// When Wasmtime does not support this host.
@@ -108,7 +109,8 @@ fn config(compiler: Option<bool>, memories: &Arc<dyn MemoryCreator>) -> Config {
     config.wasm_threads(true).shared_memory(false);
     config.wasm_bulk_memory(true).wasm_multi_value(true).wasm_simd(true);
     config.wasm_reference_types(true).wasm_function_references(true).wasm_tail_call(true);
-    // Exceptions are allocated by the collector; the GC proposal's own types are refused by `validate`.
+    // Exceptions are allocated by the collector; the GC proposal's own types are refused by
+    // `validate`.
     config.wasm_gc(true).wasm_exceptions(true).collector(Collector::Copying);
     config.wasm_memory64(false).wasm_multi_memory(false).wasm_relaxed_simd(false).wasm_wide_arithmetic(false);
 
@@ -116,7 +118,8 @@ fn config(compiler: Option<bool>, memories: &Arc<dyn MemoryCreator>) -> Config {
     // blocks and does no more.
     config.wasm_branch_hinting(true);
 
-    // One memory of exactly 4 GiB with guards: compiled without bounds checks, mapped by the kernel.
+    // One memory of exactly 4 GiB with guards: compiled without bounds checks, mapped by the
+    // kernel.
     config.signals_based_traps(true);
     config.memory_reservation(SPACE).memory_guard_size(GUARD).memory_may_move(false);
     config.memory_init_cow(false);

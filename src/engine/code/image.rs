@@ -304,7 +304,8 @@ impl<P> Images<P> {
         }
     }
 
-    /// The image of a module that was read before, if nobody has written to it since, nor to its compiled code.
+    /// The image of a module that was read before, if nobody has written to it since, nor to its
+    /// compiled code.
     fn noted(&self, module: &FileState) -> Option<Arc<P>> {
         let cache = self.cache.as_ref()?;
         let note = Note::find(cache, &self.checks, module)?;
@@ -350,8 +351,8 @@ impl<P> Images<P> {
     /// # Errors
     /// The code was compiled for another machine or configuration.
     pub fn module(&self, compiled: Compiled) -> Result<Module> {
-        // SAFETY: `Compiled` exists only for bytes whose signature was right, so Wasmtime serialized them for this user, and the
-        // file is sealed, so they never change.
+        // SAFETY: `Compiled` exists only for bytes whose signature was right, so Wasmtime
+        // serialized them for this user, and the file is sealed, so they never change.
         Ok(unsafe { Module::deserialize_open_file(&self.engines.runtime, compiled.code) }?)
     }
 

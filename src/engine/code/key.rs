@@ -219,7 +219,8 @@ fn named(variable: &str) -> Option<PathBuf> {
     std::env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute())
 }
 
-/// The user's home directory by /etc/passwd. Users that only a directory service knows have to set HOME.
+/// The user's home directory by /etc/passwd. Users that only a directory service knows have to set
+/// HOME.
 fn home_in_database() -> Option<PathBuf> {
     let user = rustix::process::geteuid().as_raw().to_string();
     let database = std::fs::read("/etc/passwd").ok()?;

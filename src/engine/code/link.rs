@@ -92,7 +92,8 @@ impl Link {
     /// EMFILE, ENFILE.
     pub fn start(walls: Walls) -> rustix::io::Result<Link> {
         let (ours, theirs) = wire::pair()?;
-        // SAFETY: this process has one thread, so nothing that the copy needs is held by another; and the copy never returns.
+        // SAFETY: this process has one thread, so nothing that the copy needs is held by another;
+        // and the copy never returns.
         match unsafe { libc::fork() } {
             0 => serve::serve(theirs, walls),
             pid => {

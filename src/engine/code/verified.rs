@@ -102,7 +102,8 @@ fn only_others_write(file: &File) -> bool {
     !user.is_root() && rustix::fs::fstat(file).is_ok_and(others)
 }
 
-/// Whether the first write to each page of a new mapping sets ctime, and a mapping for writing is a file open for writing.
+/// Whether the first write to each page of a new mapping sets ctime, and a mapping for writing is a
+/// file open for writing.
 fn shows_writes(file: &File) -> bool {
     const EXT4: i64 = 0xef53;
     const XFS: i64 = 0x5846_5342;
@@ -234,7 +235,8 @@ mod tests {
         assert_eq!(state(&file).is_some(), noted);
         let writer = OpenOptions::new().write(true).read(true).open(&path).unwrap();
         assert!(state(&file).is_none(), "open for writing");
-        // SAFETY: a new mapping of a file of six bytes, of which the first is written, and nothing else refers to it.
+        // SAFETY: a new mapping of a file of six bytes, of which the first is written, and nothing
+        // else refers to it.
         unsafe {
             use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
             let both = ProtFlags::READ | ProtFlags::WRITE;

@@ -1,6 +1,7 @@
 //! Measures the crossings: guest to kernel, and guest through grates. Prints `name param loops ns`.
 //!
-//! Run with `cargo run --release --example roundtrip -p lind-engine [-- WORD]`; with a word, only the lines that contain it.
+//! Run with `cargo run --release --example roundtrip -p lind-engine [-- WORD]`; with a word, only
+//! the lines that contain it.
 
 #![allow(clippy::print_stdout, reason = "a command of its own")]
 

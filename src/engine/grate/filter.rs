@@ -13,8 +13,9 @@
 //! the thread) continues behind that call, with the stack as it was before. The filter holds
 //! nothing and has changed nothing, so nothing is lost: the handler decides.
 //!
-//! To check when Wasmtime is upgraded: Cranelift's calling convention `Tail` (the tests fail if it is another one), and that compiled code of this
-//! kind reads nothing of its Store but the limit of the stack.
+//! To check when Wasmtime is upgraded: Cranelift's calling convention `Tail` (the tests fail if it
+//! is another one), and that compiled code of this kind reads nothing of its Store but the limit of
+//! the stack.
 
 #![allow(unsafe_code)]
 

@@ -123,8 +123,9 @@ impl HostThread {
     fn filtering(&self, to: Packed, past: usize) -> Option<(&Worker, Filter)> {
         let Handler::Grate { cage: grate, entry, serialized: false } = to.handler() else { return None };
         let place = self.last.get(self.hops() + past)?;
-        // SAFETY: the places are this thread's, and no other code of the host runs on it while the worker is borrowed: a filter calls
-        // nothing, and a signal that comes meanwhile makes it return and does no more.
+        // SAFETY: the places are this thread's, and no other code of the host runs on it while the
+        // worker is borrowed: a filter calls nothing, and a signal that comes meanwhile makes it
+        // return and does no more.
         let worker = unsafe { &*place.as_ptr() }.as_deref().filter(|worker| worker.grate == grate)?;
         Some((worker, worker.filter.get().filter(|filter| filter.entry == entry)?))
     }
@@ -205,7 +206,8 @@ impl HostThread {
     #[cold]
     fn lose(&self, grate: CageId, worker: Box<Worker>, how: Next) {
         let how = match how {
-            // A handler that ends its thread would leave its client without an answer: the grate ends.
+            // A handler that ends its thread would leave its client without an answer: the grate
+            // ends.
             Next::ExitThread(code) if !worker.thread.must_leave() => Next::Exit(Status::exited(code)),
             how => how,
         };

@@ -1,4 +1,5 @@
-//! fork(2): leaving a program's frames and entering them again, in two instances (docs/fork.md has the contract).
+//! fork(2): leaving a program's frames and entering them again, in two instances (docs/fork.md has
+//! the contract).
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -31,7 +32,8 @@ const RED_ZONE: u32 = 128;
 /// The state of a fork in the guest code that a host call has entered.
 #[derive(Default)]
 pub enum Fork {
-    /// It cannot fork: a program that was not prepared, a handler of a type that no handler has, or it is forking.
+    /// It cannot fork: a program that was not prepared, a handler of a type that no handler has, or
+    /// it is forking.
     #[default]
     Unable,
     /// It can fork.

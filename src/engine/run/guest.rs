@@ -72,7 +72,8 @@ pub fn on_own_stack<R>(main: impl FnOnce() -> R) -> R {
 /// has a lock: the changing fields are cells, written by calls and returns further down the same
 /// stack.
 pub struct Guest {
-    // Fixed while the Store lives. The kernel, the thread and the cage are also others'; they have their own locks.
+    // Fixed while the Store lives. The kernel, the thread and the cage are also others'; they have
+    // their own locks.
     /// The kernel.
     pub kernel: Arc<Kernel>,
     /// The guest thread.
@@ -205,7 +206,8 @@ impl ResourceLimiter for Limits {
     }
 }
 
-/// A host thread and its workers. It is in an `Rc`, so that no other thread reaches it: nothing here has a lock.
+/// A host thread and its workers. It is in an `Rc`, so that no other thread reaches it: nothing
+/// here has a lock.
 pub struct HostThread {
     // Fixed while the thread lives.
     pub(crate) shared: Arc<Shared>,

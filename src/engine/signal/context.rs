@@ -83,7 +83,8 @@ impl Inside {
         RUNNING.with(|running| {
             debug_assert_eq!(running.base.get(), 0, "guest code is entered by host code");
             let outside = Outside(running.guest.replace(self));
-            // A signal may come between the two, and its handler looks for a guest where there is a base.
+            // A signal may come between the two, and its handler looks for a guest where there is a
+            // base.
             compiler_fence(Ordering::SeqCst);
             running.base.set(base);
             outside
@@ -135,16 +136,19 @@ fn on_fault(fault: &mut Fault) -> bool {
             return false;
         }
         let inside = running.guest.get();
-        // SAFETY: `base` is not 0, so `inside` is running further up this stack, and its guest and code are alive.
+        // SAFETY: `base` is not 0, so `inside` is running further up this stack, and its guest and
+        // code are alive.
         let code = unsafe { &(&*(*inside).guest).image.code };
         if !code.text.contains(&fault.pc()) {
             let Some(from) = Called::find(fault.sp(), fault.fp(), &code.text, inside as usize) else { return false };
-            // SAFETY: `fp` is a frame of compiled code above on this stack, which is what the unwinder expects there.
+            // SAFETY: `fp` is a frame of compiled code above on this stack, which is what the
+            // unwinder expects there.
             unsafe { fault.set_fp(from.fp) };
         }
         running.signal.set(fault.signal);
-        // SAFETY: the landing pad raises a trap, and Wasmtime unwinds that to the entry of this guest's code without
-        // looking at other registers. Frames in between are compiled code's, or the routines' named above.
+        // SAFETY: the landing pad raises a trap, and Wasmtime unwinds that to the entry of this
+        // guest's code without looking at other registers. Frames in between are compiled code's,
+        // or the routines' named above.
         unsafe { fault.resume_at(code.landing) };
         true
     })
@@ -210,8 +214,9 @@ impl<'a> Computing<'a> {
             if running.base.get() == 0 {
                 return None;
             }
-            // SAFETY: `base` is not 0, so `inside` is running further up this stack, and with it the guest and its code,
-            // which no one else borrows while guest code runs. The context is the caller's to give.
+            // SAFETY: `base` is not 0, so `inside` is running further up this stack, and with it
+            // the guest and its code, which no one else borrows while guest code runs. The context
+            // is the caller's to give.
             unsafe {
                 let inside = &*running.guest.get();
                 let guest = &*inside.guest;
@@ -267,8 +272,8 @@ impl<'a> Computing<'a> {
         const SET_FP: &[u8] = &[0x48, 0x89, 0xe5];
         const POP_FP: &[u8] = &[0x5d];
         const RETURN: &[u8] = &[0xc3];
-        // SAFETY: machine code is readable, and no function of a module ends within three bytes of the code's end: the landing
-        // pad is behind all others, and longer.
+        // SAFETY: machine code is readable, and no function of a module ends within three bytes of
+        // the code's end: the landing pad is behind all others, and longer.
         let next = unsafe { std::slice::from_raw_parts(self.pc() as *const u8, 3) };
         ![PUSH_FP, SET_FP, POP_FP, RETURN].iter().any(|start| next.starts_with(start))
     }
@@ -285,12 +290,13 @@ impl<'a> Computing<'a> {
             self.set(libc::REG_RBP, from.fp);
             return_to = from.return_to;
         }
-        // SAFETY: it is free stack below a frame of compiled code, which keeps at least the kernel's share of the stack free
-        // below it.
+        // SAFETY: it is free stack below a frame of compiled code, which keeps at least the
+        // kernel's share of the stack free below it.
         unsafe { *(stack as *mut usize) = return_to };
         self.set(libc::REG_RSP, stack);
         self.set(libc::REG_RIP, callee.code);
-        // Compiled code takes its own instance, the caller's, and then the arguments, in the order of the System V ABI.
+        // Compiled code takes its own instance, the caller's, and then the arguments, in the order
+        // of the System V ABI.
         self.set(libc::REG_RDI, callee.instance);
         self.set(libc::REG_RSI, callee.instance);
         self.set(libc::REG_RDX, arguments[0] as usize);
@@ -299,7 +305,8 @@ impl<'a> Computing<'a> {
 }
 
 impl Callee {
-    /// A function that the program itself defines, of type (i32, i32) -> (): for [`Computing::call`].
+    /// A function that the program itself defines, of type (i32, i32) -> (): for
+    /// [`Computing::call`].
     pub fn of(function: &Func, store: &mut Store<Guest>) -> Option<Callee> {
         function.typed::<(u32, u32), ()>(&*store).ok()?;
         Callee::raw(function, store)
@@ -310,7 +317,8 @@ impl Callee {
         let raw = function.to_raw(&mut *store).cast::<u8>();
         let of = HostPtr.vm_func_ref();
         let word = |at: u8| {
-            // SAFETY: a function's raw form is a pointer to its VMFuncRef, which lives as long as the Store and has words there.
+            // SAFETY: a function's raw form is a pointer to its VMFuncRef, which lives as long as
+            // the Store and has words there.
             unsafe { raw.add(at.into()).cast::<usize>().read() }
         };
         let callee = Callee { code: word(of.wasm_call()), instance: word(of.vmctx()) };
@@ -360,7 +368,8 @@ impl Stack {
         if fp < self.low || fp.checked_add(16)? > self.high || !fp.is_multiple_of(8) {
             return None;
         }
-        // SAFETY: between the stack pointer and the frame of `inside`, all of it is this thread's mapped stack.
+        // SAFETY: between the stack pointer and the frame of `inside`, all of it is this thread's
+        // mapped stack.
         unsafe { Some((*(fp as *const usize), *((fp + 8) as *const usize))) }
     }
 

@@ -37,7 +37,8 @@ pub fn install() {
         HANDLED.map(|signal| {
             let mut before = MaybeUninit::<libc::sigaction>::zeroed();
             let handler: extern "C" fn(i32, *mut libc::siginfo_t, *mut libc::c_void) = on_fault;
-            // SAFETY: the actions are fully set, and the handler has the signature SA_SIGINFO asks for.
+            // SAFETY: the actions are fully set, and the handler has the signature SA_SIGINFO asks
+            // for.
             unsafe {
                 libc::sigaction(signal, std::ptr::null(), before.as_mut_ptr());
                 let before = before.assume_init();

@@ -172,7 +172,8 @@ fn run(store: &mut impl AsContextMut<Data = Guest>, delivery: &Delivery, depth: 
     let can_fork = shape != Shape::Other && store.as_context().data().image.exports.resume;
     let fork = store.as_context().data().way_out.fork.replace(Fork::Unable);
     let on_alt = thread.set_on_alt_stack(thread.on_alt_stack() || delivery.stack.is_some());
-    // Linux lays out the frames of all signals that wait before the first handler starts: the last one laid out runs first.
+    // Linux lays out the frames of all signals that wait before the first handler starts: the last
+    // one laid out runs first.
     let nested = if depth < DEEPEST { run_all(store, depth + 1) } else { Ok(Ran::default()) };
     let result = nested.and_then(|ran| {
         let guest = store.as_context().data();
@@ -185,7 +186,8 @@ fn run(store: &mut impl AsContextMut<Data = Guest>, delivery: &Delivery, depth: 
     });
     thread.set_on_alt_stack(on_alt);
     store.as_context().data().way_out.fork.set(fork);
-    // A handler that is left by an exception leaves its mask, which siglongjmp sets, and its stack, which the catcher sets.
+    // A handler that is left by an exception leaves its mask, which siglongjmp sets, and its stack,
+    // which the catcher sets.
     let interrupts = result?;
     if let (Some(global), Some(before)) = (places.stack_pointer, before) {
         set(&mut *store, global, before);
@@ -239,7 +241,8 @@ fn call(
     frame: &Frame,
 ) -> Result<()> {
     let signal = u32::from(delivery.info.signal);
-    // A program may have put another function in its table since the shape was noted; then the types do not agree.
+    // A program may have put another function in its table since the shape was noted; then the
+    // types do not agree.
     match shape {
         Shape::None => function.typed::<(), ()>(&mut *store)?.call(store, ()),
         Shape::Signal => function.typed::<u32, ()>(&mut *store)?.call(store, signal),
@@ -351,7 +354,8 @@ pub fn while_computing(computing: Computing<'_>, fault: bool) {
     }
     context::enter_host();
     if !fault && computing.catches_soon() && !guest.thread.must_leave() {
-        // A handler may jump into this very function. It runs when the signal comes again, elsewhere.
+        // A handler may jump into this very function. It runs when the signal comes again,
+        // elsewhere.
         guest.thread.settle(&guest.kernel);
         if !guest.thread.must_leave() && guest.thread.attention() & Attention::NEXT == 0 {
             context::enter_guest(guest.base);

@@ -1,8 +1,9 @@
 //! Passes signals from outside on to the cages: those that the terminal or another process sends to
 //! the runner.
 //!
-//! All threads block these signals from the beginning; the *watcher*, a thread that runs no guest, takes them from before the first program
-//! runs, and ends the process when the first cage has ended.
+//! All threads block these signals from the beginning; the *watcher*, a thread that runs no guest,
+//! takes them from before the first program runs, and ends the process when the first cage has
+//! ended.
 //!
 //! As long as there is one guest thread and no signalfd or the like, passing a signal to the kernel
 //! needs no descriptor: the watcher has a descriptor table of its own, so that the host need not
@@ -253,7 +254,8 @@ pub fn run(watcher: Starting, first: First, kernel: Arc<Kernel>, cage: Arc<Cage>
 }
 
 impl Watched {
-    /// Waits for the end of the first cage, passes signals on meanwhile, and ends the process. Returns when another watcher takes its place.
+    /// Waits for the end of the first cage, passes signals on meanwhile, and ends the process.
+    /// Returns when another watcher takes its place.
     fn watch(&self) {
         let mut set = set();
         // SAFETY: the set is this thread's own, and initialised.

@@ -57,7 +57,8 @@ pub fn install() {
 }
 
 extern "C" fn on_interrupt(number: i32, _: *mut libc::siginfo_t, context: *mut libc::c_void) {
-    // SAFETY: the host passes a valid ucontext and siginfo to a SA_SIGINFO handler, and errno is the thread's own.
+    // SAFETY: the host passes a valid ucontext and siginfo to a SA_SIGINFO handler, and errno is
+    // the thread's own.
     unsafe {
         // The pending work is done where the handler is entered or the call returns.
         if filter::leave(context.cast(), number) {
@@ -228,7 +229,8 @@ fn send(thread: &Thread) {
     if tid == 0 {
         return;
     }
-    // SAFETY: a signal that our own handler takes, to a thread of this process. Should the thread have ended and its
-    // number been given to another one of ours, that one is interrupted for nothing.
+    // SAFETY: a signal that our own handler takes, to a thread of this process. Should the thread
+    // have ended and its number been given to another one of ours, that one is interrupted for
+    // nothing.
     unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), tid, signal()) };
 }

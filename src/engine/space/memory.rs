@@ -34,9 +34,10 @@ pub fn adopting<R>(memory: &Arc<Memory>, instantiate: impl FnOnce() -> R) -> R {
 /// The memory creator of both engines.
 pub struct AdoptedMemory;
 
-// SAFETY: a cage's space is 4 GiB at a fixed address with guards as large as the configuration says, and lives as long as
-// the Arc in `CageMemory`. It is not zero when a second instance adopts it, and the kernel remaps parts of it: both are
-// sound for Wasmtime, which keeps no references into linear memory, only its base and size.
+// SAFETY: a cage's space is 4 GiB at a fixed address with guards as large as the configuration
+// says, and lives as long as the Arc in `CageMemory`. It is not zero when a second instance adopts
+// it, and the kernel remaps parts of it: both are sound for Wasmtime, which keeps no references
+// into linear memory, only its base and size.
 unsafe impl MemoryCreator for AdoptedMemory {
     fn new_memory(
         &self,
@@ -77,7 +78,8 @@ unsafe impl LinearMemory for CageMemory {
 }
 
 thread_local! {
-    /// The reservation of an exception heap that ended unused, for the next one: most threads throw nothing.
+    /// The reservation of an exception heap that ended unused, for the next one: most threads throw
+    /// nothing.
     static SPARE: Cell<Option<Reservation>> = const { Cell::new(None) };
 }
 
@@ -101,7 +103,8 @@ impl Reservation {
 
 impl Drop for Reservation {
     fn drop(&mut self) {
-        // SAFETY: the mapping was made by `new` with this start and length, and its only owner is gone.
+        // SAFETY: the mapping was made by `new` with this start and length, and its only owner is
+        // gone.
         unsafe { libc::munmap(self.start.cast(), self.len) };
     }
 }
@@ -136,7 +139,8 @@ impl ExceptionHeap {
     }
 }
 
-// SAFETY: `start` is stable, the first `size` bytes are accessible, and `capacity` bytes and the guard are reserved.
+// SAFETY: `start` is stable, the first `size` bytes are accessible, and `capacity` bytes and the
+// guard are reserved.
 unsafe impl LinearMemory for ExceptionHeap {
     fn byte_size(&self) -> usize {
         self.size
@@ -151,7 +155,8 @@ unsafe impl LinearMemory for ExceptionHeap {
             return Err(wasmtime::Error::msg("the exception heap is full"));
         }
         if size > self.size {
-            // SAFETY: the range is inside this value's own mapping; mprotect rounds the end up to a page, which is reserved.
+            // SAFETY: the range is inside this value's own mapping; mprotect rounds the end up to a
+            // page, which is reserved.
             let result = unsafe { libc::mprotect(self.start.cast(), size, libc::PROT_READ | libc::PROT_WRITE) };
             if result != 0 {
                 return Err(std::io::Error::last_os_error().into());

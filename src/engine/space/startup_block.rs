@@ -1,4 +1,5 @@
-//! The block of words a program starts with: argc, argv, envp, auxv, at the top of its stack, as execve(2) leaves them.
+//! The block of words a program starts with: argc, argv, envp, auxv, at the top of its stack, as
+//! execve(2) leaves them.
 
 use std::ffi::CString;
 
@@ -14,7 +15,8 @@ const MOST: usize = (6 << 20) + 8192;
 /// Linux: one string may be 32 pages long.
 const MOST_STRING: usize = 32 * 4096;
 
-/// Writes the block to the top of the main stack; returns its address, which is also the stack pointer to start with.
+/// Writes the block to the top of the main stack; returns its address, which is also the stack
+/// pointer to start with.
 ///
 /// # Errors
 /// E2BIG, EFAULT if the stack is not mapped.
@@ -117,7 +119,8 @@ fn auxv(cage: &Cage, random: u32, path: u32) -> [(u32, u32); 11] {
 /// The bytes that AT_RANDOM points to: the seed of the guest's stack protector.
 fn random_bytes() -> [u8; 16] {
     let mut bytes = [0; 16];
-    // Without the pool (early boot) the call would block; a fixed seed weakens the guest only against itself.
+    // Without the pool (early boot) the call would block; a fixed seed weakens the guest only
+    // against itself.
     let _ = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::NONBLOCK);
     bytes
 }

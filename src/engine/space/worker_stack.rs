@@ -8,7 +8,8 @@ use lind_kernel::mem::Memory;
 const STACK: u32 = 256 << 10;
 /// The space above it for thread-local storage; libc maps more itself if the program needs it.
 const BLOCK: u32 = 16 << 10;
-/// A `struct lind_call` and a `struct lind_answer` between the two: together a multiple of the stack's alignment.
+/// A `struct lind_call` and a `struct lind_answer` between the two: together a multiple of the
+/// stack's alignment.
 const CALL: u32 = 120;
 const ANSWER: u32 = 56;
 const _: () = assert!(size_of::<LindCall>() == CALL as usize && size_of::<LindAnswer>() == ANSWER as usize);

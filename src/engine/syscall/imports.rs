@@ -1,4 +1,5 @@
-//! The three functions a guest can call, and the only place where control crosses between guest and kernel.
+//! The three functions a guest can call, and the only place where control crosses between guest and
+//! kernel.
 //!
 //! The sign of an errno has flipped before it gets here: the guest sees the kernel's result
 //! unchanged. The Store identifies the caller, never an argument.
@@ -37,8 +38,8 @@ impl std::error::Error for Leave {}
 
 /// Defines `lind.syscall`, `lind.call` and `lind.fork`; with counters, their calls are timed.
 ///
-/// The first two take their arguments as the guest left them on its stack: typed functions would copy them, and enter and leave
-/// a scope of the garbage collector twice, on every call.
+/// The first two take their arguments as the guest left them on its stack: typed functions would
+/// copy them, and enter and leave a scope of the garbage collector twice, on every call.
 ///
 /// # Errors
 /// None in practice: the names are distinct.
@@ -164,7 +165,8 @@ fn make_syscall(mut caller: Caller<'_, Guest>, words: &Words<14>) -> Result<i64>
     Ok(result)
 }
 
-/// Crosses into the kernel and back for the import `fork`: handlers wait until the program's frames are back.
+/// Crosses into the kernel and back for the import `fork`: handlers wait until the program's frames
+/// are back.
 ///
 /// # Errors
 /// Guest code is to be left.

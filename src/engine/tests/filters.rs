@@ -29,7 +29,8 @@ fn ten_with(items: &str, body: &str) -> String {
     grate(&format!("{TEN} {}", filter(items, body)), "$ten", &[(GETEUID, 1)])
 }
 
-/// Makes geteuid often enough that there are workers of eight grates that answer their first call, and does `last`.
+/// Makes geteuid often enough that there are workers of eight grates that answer their first call,
+/// and does `last`.
 fn often(last: &str) -> String {
     let call = format!("(drop {})", plain(GETEUID));
     program("", &format!("{} {last}", call.repeat(9)))
@@ -129,7 +130,8 @@ fn pass_through() -> String {
     grate(&format!("{handler} {}", filter("", PASS)), "$pass", &[(GETEUID, 1)])
 }
 
-/// The handler of the grate in between makes calls of its own, whose arguments are not all one cage's: a filter could not tell.
+/// The handler of the grate in between makes calls of its own, whose arguments are not all one
+/// cage's: a filter could not tell.
 #[test]
 fn calls_with_arguments_of_several_cages_are_for_handlers() {
     let runner = Runner::new();

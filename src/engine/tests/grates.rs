@@ -40,7 +40,8 @@ fn what_is_forwarded_reaches_the_next_grate_and_then_the_kernel() {
     runner.install("add.wasm", &grate(add_one, "$add", &[(GETEUID, 1), (GETPID, 1)]));
     runner.install("app.wasm", &exit_with(&plain(GETEUID)));
     assert_eq!(runner.run_chain(&["ten.wasm", "add.wasm", "add.wasm", "app.wasm"]), Status::Exited(12));
-    // getpid is answered for the client: the id of its first thread, which nobody intercepts, plus two.
+    // getpid is answered for the client: the id of its first thread, which nobody intercepts, plus
+    // two.
     runner.install("pid.wasm", &exit_with(&format!("(i64.sub {} {})", plain(GETPID), plain(SET_TID_ADDRESS))));
     assert_eq!(runner.run_chain(&["add.wasm", "add.wasm", "pid.wasm"]), Status::Exited(2));
 }
@@ -137,9 +138,9 @@ fn a_call_from_the_end_of_the_stack_still_reaches_eight_grates() {
     let runner = Runner::new();
     runner.install("forward.wasm", &grate("", "$forward", &[(GETEUID, 1)]));
     runner.install("ten.wasm", &grate(TEN, "$ten", &[(GETEUID, 1)]));
-    // Counts how deep it can go, then goes to just above that depth and calls. The first pass ends by a trap in a
-    // program of its own, so the depth is found by trying: the test passes if either the call is answered or the
-    // program ends by SIGSEGV for its stack, at every depth.
+    // Counts how deep it can go, then goes to just above that depth and calls. The first pass ends
+    // by a trap in a program of its own, so the depth is found by trying: the test passes if either
+    // the call is answered or the program ends by SIGSEGV for its stack, at every depth.
     let mut answered = 0;
     let mut overflowed = 0;
     let (mut low, mut high) = (0_u32, 1 << 20);
@@ -189,7 +190,8 @@ fn linds_own_entry_works() {
 #[test]
 fn a_handler_that_never_returns_ends_with_its_grate() {
     let runner = Runner::new();
-    // The handler says that it runs and spins without a call; the grate's main thread ends the grate.
+    // The handler says that it runs and spins without a call; the grate's main thread ends the
+    // grate.
     for spin in ["(nop)", "(memory.fill (i32.const 0x11000) (i32.const 1) (i32.load (i32.const 0x10e04)))"] {
         let spins = format!(
             "(func $spin (param i32) (result i64)
@@ -225,7 +227,8 @@ fn a_handler_is_asked_once_of_a_call_that_moves_data() {
     runner.install("pass.wasm", &counts("(i64.const -9223372036854775807)"));
     runner.install("forward.wasm", &counts("(call $forward (local.get $c))"));
     runner.install("seven.wasm", &counts("(i64.const 7)"));
-    // A pipe; what the host does; what it refuses; a descriptor and a place that are none. The sum of all results, and the count.
+    // A pipe; what the host does; what it refuses; a descriptor and a place that are none. The sum
+    // of all results, and the count.
     let call = |nr: u32, fd: &str, at: &str| format!("(call $sys3 (i32.const {nr}) {fd} {at} (i64.const 1))");
     let (from, to) = ("(i64.load32_u (i32.const 0x10e00))", "(i64.load32_u (i32.const 0x10e04))");
     let (none, good, bad) = ("(i64.const -1)", "(i64.const 0x10e08)", "(i64.const 0xfffffff0)");

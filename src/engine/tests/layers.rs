@@ -1,9 +1,11 @@
 //! Folders import downwards, in the engine and in the kernel.
 //!
-//! The engine: `code` imports nothing, `space` only `code`. The folders above hang together by Guest and HostThread, which each of them needs.
+//! The engine: `code` imports nothing, `space` only `code`. The folders above hang together by
+//! Guest and HostThread, which each of them needs.
 //!
-//! The kernel: `LAYERS`, from the bottom. `BODY` is a circle: a cage has descriptors, and files are shown by /proc, which tells of cages; who
-//! asked for SIGIO is a cage, and a terminal has one in front; and all of them are told which call they are part of (`Ctx`).
+//! The kernel: `LAYERS`, from the bottom. `BODY` is a circle: a cage has descriptors, and files are
+//! shown by /proc, which tells of cages; who asked for SIGIO is a cage, and a terminal has one in
+//! front; and all of them are told which call they are part of (`Ctx`).
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -55,7 +57,8 @@ fn sources(place: &Path) -> Vec<PathBuf> {
     paths.flat_map(|path| sources(&path)).collect()
 }
 
-/// The modules that a source names behind `crate::`, one or several in braces. Comments and the tests at its end do not count.
+/// The modules that a source names behind `crate::`, one or several in braces. Comments and the
+/// tests at its end do not count.
 fn named(text: &str) -> Vec<String> {
     let text = text.split("#[cfg(test)]\nmod ").next().unwrap();
     let code: String =

@@ -1,4 +1,5 @@
-//! The table with its functions in order of their types, so that a pointer tells the type of its function.
+//! The table with its functions in order of their types, so that a pointer tells the type of its
+//! function.
 //!
 //! A pointer to a function is its place in the table, and the linker assigns places in the order in
 //! which it meets functions. This pass assigns new places. Pointers are constants in code and data;

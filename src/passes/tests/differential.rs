@@ -28,7 +28,8 @@ fn engine() -> Engine {
     Engine::new(&config).unwrap()
 }
 
-/// Calls each of the first exported functions in an instance of its own, since a module's fuel is for one.
+/// Calls each of the first exported functions in an instance of its own, since a module's fuel is
+/// for one.
 fn run(engine: &Engine, bytes: &[u8]) -> Vec<Outcome> {
     let module = Module::new(engine, bytes).unwrap();
     let names = module.exports().filter(|e| matches!(e.ty(), ExternType::Func(_))).map(|e| e.name().to_owned());
@@ -142,8 +143,8 @@ fn generate(index: u64) -> Vec<u8> {
     module.to_bytes()
 }
 
-/// The module with its memory and data as the linker writes them: shared, 65536 pages, passive. The size is
-/// the one the pass sets, so that memory.size and memory.grow agree too.
+/// The module with its memory and data as the linker writes them: shared, 65536 pages, passive. The
+/// size is the one the pass sets, so that memory.size and memory.grow agree too.
 fn as_linked(bytes: &[u8]) -> Vec<u8> {
     let text = wasmprinter::print_bytes(bytes).unwrap();
     let line = |line: &str| match line.trim_start() {

@@ -1,5 +1,5 @@
-//! Debugging information says the same of an instruction before and after it moved. Needs clang and wasm-ld
-//! of LLVM 22, as building programs does.
+//! Debugging information says the same of an instruction before and after it moved. Needs clang and
+//! wasm-ld of LLVM 22, as building programs does.
 
 use std::path::Path;
 use std::process::Command;
@@ -161,7 +161,8 @@ fn check(flags: &[&str]) {
     }
 }
 
-/// `calls` has more than 127 bytes before the pass, so that its length in a list of version 5 may grow (`docs/passes.md`).
+/// `calls` has more than 127 bytes before the pass, so that its length in a list of version 5 may
+/// grow (`docs/passes.md`).
 const FORKS: &str = r#"
 __attribute__((import_module("lind"), import_name("fork"))) int ask(void);
 int data[64];

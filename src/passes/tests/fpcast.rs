@@ -1,4 +1,5 @@
-//! The function-pointer pass: well-typed programs do the same, mismatched calls do what x86-64 does.
+//! The function-pointer pass: well-typed programs do the same, mismatched calls do what x86-64
+//! does.
 
 use std::process::Command;
 use std::sync::LazyLock;
@@ -212,8 +213,8 @@ fn names_and_other_passes_go_along() {
     assert_eq!(lind_passes::run(&out, &Options::default()).unwrap(), out, "a second run changed something");
 }
 
-/// A random program of functions of several types that call each other through a table: by the right types,
-/// and now and then beyond the table or at an empty place.
+/// A random program of functions of several types that call each other through a table: by the
+/// right types, and now and then beyond the table or at an empty place.
 fn random_program(seed: u64) -> String {
     let mut state = seed;
     let mut below = move |n: usize| {

@@ -1,4 +1,5 @@
-//! The longjmp pass: an exception takes the way that it took, and longjmp passes by what is cleaned up.
+//! The longjmp pass: an exception takes the way that it took, and longjmp passes by what is cleaned
+//! up.
 
 use std::fmt::Write as _;
 

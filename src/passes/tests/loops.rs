@@ -6,8 +6,8 @@ const ONLY: Options = Options { memory: false, loops: true, fpcast: false, fork:
 const MARK: &str = "(;watch;)";
 const BARRIER: &str = "i32.const 65536 i32.atomic.load drop";
 
-/// Passes a module whose loops to watch are marked, and compares it byte for byte with the same module that
-/// has the barrier in place of the marks.
+/// Passes a module whose loops to watch are marked, and compares it byte for byte with the same
+/// module that has the barrier in place of the marks.
 fn check(name: &str, body: &str) {
     let module = |body: &str| {
         let text = format!(
@@ -243,7 +243,8 @@ fn only_the_loop_changes() {
     assert!(out.ends_with(b"\x41\x80\x80\x80\x80\0\x28\x02\0\x0d\0\x0b\x0b\x84\0\0\x01\x01\x0b"), "{out:x?}");
 }
 
-/// A function that is expensive to analyse is not analysed to the end, but its loops get their barrier.
+/// A function that is expensive to analyse is not analysed to the end, but its loops get their
+/// barrier.
 #[test]
 fn a_hostile_function_is_quick() {
     let depth = 20_000;

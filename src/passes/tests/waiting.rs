@@ -1,5 +1,5 @@
-//! Watched loops end: random loops are compiled by the engine and run while another thread sets the flag
-//! that they wait for.
+//! Watched loops end: random loops are compiled by the engine and run while another thread sets the
+//! flag that they wait for.
 
 #![allow(unsafe_code)]
 
@@ -10,12 +10,13 @@ use lind_passes::Options;
 use wasmtime::{Engine, Instance, Module, Store};
 
 const ONLY: Options = Options { memory: false, loops: true, fpcast: false, fork: lind_passes::Fork::Never };
-/// The flag's address, the address at which the program says that it waits, and one for other stores.
+/// The flag's address, the address at which the program says that it waits, and one for other
+/// stores.
 const FLAG: u32 = 1024;
 const READY: usize = 2048;
 
-/// A program that says it waits, looks at the flag once, and then runs `body`, which branches to `$seen`
-/// when it saw the flag set. After `rounds` it gives up. Returns whether it saw the flag.
+/// A program that says it waits, looks at the flag once, and then runs `body`, which branches to
+/// `$seen` when it saw the flag set. After `rounds` it gives up. Returns whether it saw the flag.
 fn program(body: &str, rounds: u32) -> String {
     format!(
         r#"(module (memory (export "memory") 2) (global $flag i32 (i32.const {FLAG})) (func $other)
@@ -41,8 +42,8 @@ fn sees(engine: &Engine, bytes: &[u8]) -> bool {
     let mut store = Store::new(engine, ());
     let instance = Instance::new(&mut store, &Module::new(engine, bytes).unwrap(), &[]).unwrap();
     let base = instance.get_memory(&mut store, "memory").unwrap().data_ptr(&store) as usize;
-    // SAFETY: the memory outlives the scope below, both addresses are within it and aligned, and compiled
-    // code is the only other user.
+    // SAFETY: the memory outlives the scope below, both addresses are within it and aligned, and
+    // compiled code is the only other user.
     let word = |address: usize| unsafe { AtomicU32::from_ptr((base + address) as *mut u32) };
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {

@@ -1,4 +1,5 @@
-/* Walks through trees of files. It never changes the working directory: fts_accpath is fts_path, as with FTS_NOCHDIR. */
+/* Walks through trees of files. It never changes the working directory: fts_accpath is fts_path, as
+ * with FTS_NOCHDIR. */
 #ifndef _FTS_H
 #define _FTS_H
 #include <sys/types.h>

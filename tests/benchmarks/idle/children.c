@@ -1,5 +1,5 @@
-/* Children that wait, for memory.py: `children fork|spawn N`. Says when there are none and when there are N, each time
- * waits for a line, and ends.
+/* Children that wait, for memory.py: `children fork|spawn N`. Says when there are none and when
+ * there are N, each time waits for a line, and ends.
  */
 #include <spawn.h>
 #include <stdio.h>

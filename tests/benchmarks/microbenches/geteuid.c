@@ -1,4 +1,5 @@
-/* For lind-boot --perf: 1,000,000 calls without arguments, so that routing is all there is to see. */
+/* For lind-boot --perf: 1,000,000 calls without arguments, so that routing is all there is to
+ * see. */
 #include <sys/types.h>
 #include <unistd.h>
 

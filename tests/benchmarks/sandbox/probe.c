@@ -1,6 +1,7 @@
 /*
- * Tries from inside a sandbox what it should refuse; the host looks what came of it. Arguments: TOKEN CANARY TARGET PORT PID.
- * Prints a line for each probe: its name, what the sandbox showed or answered.
+ * Tries from inside a sandbox what it should refuse; the host looks what came of it. Arguments:
+ * TOKEN CANARY TARGET PORT PID. Prints a line for each probe: its name, what the sandbox showed or
+ * answered.
  */
 #include <arpa/inet.h>
 #include <ctype.h>
@@ -20,7 +21,8 @@ static void say(const char *probe, int failed)
 	printf("%s: %s\n", probe, failed ? strerror(errno) : "ok");
 }
 
-/* Whether a process of the host can be seen: one whose command line has the token, and is not this one. */
+/* Whether a process of the host can be seen: one whose command line has the token, and is not this
+ * one. */
 static void processes(const char *token)
 {
 	DIR *proc = opendir("/proc");

@@ -1,4 +1,5 @@
-// Exceptions: matching by type, rethrowing, unwinding, and what they have to do with setjmp, fork and cancellation.
+// Exceptions: matching by type, rethrowing, unwinding, and what they have to do with setjmp, fork
+// and cancellation.
 #include "check.h"
 #include <csetjmp>
 #include <exception>

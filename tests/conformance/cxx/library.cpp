@@ -1,4 +1,5 @@
-// The rest of the library by samples: containers, text, numbers, time, regular expressions, locales, coroutines.
+// The rest of the library by samples: containers, text, numbers, time, regular expressions,
+// locales, coroutines.
 #include "check.h"
 #include <algorithm>
 #include <any>

@@ -1,4 +1,5 @@
-// longjmp runs no destructors, neither of the functions that it leaves nor of the one that it comes back to, whose objects live on.
+// longjmp runs no destructors, neither of the functions that it leaves nor of the one that it comes
+// back to, whose objects live on.
 #include <csetjmp>
 #include <cstdio>
 #include <exception>

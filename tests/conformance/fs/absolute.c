@@ -1,4 +1,5 @@
-/* Absolute paths, absolute links, and `..` at and through them, all inside the directory the program starts in. */
+/* Absolute paths, absolute links, and `..` at and through them, all inside the directory the
+ * program starts in. */
 #include "check.h"
 
 #include <limits.h>

@@ -1,4 +1,5 @@
-/* FICLONE, FICLONERANGE and FIDEDUPERANGE: what is refused, in which order; a file system may or may not share blocks. */
+/* FICLONE, FICLONERANGE and FIDEDUPERANGE: what is refused, in which order; a file system may or
+ * may not share blocks. */
 #include "../check.h"
 #include <sys/ioctl.h>
 #include <sys/stat.h>

@@ -19,7 +19,8 @@ int main(void)
 	NEED((fd = open("file", O_CREAT | O_RDWR, 0644)) >= 0);
 	CHECK_EQ(write(fd, "deep", 4), 4);
 	close(fd);
-	/* The path is longer than a page; Linux says so with ENAMETOOLONG, musl and glibc may find it otherwise. */
+	/* The path is longer than a page; Linux says so with ENAMETOOLONG, musl and glibc may find it
+	 * otherwise. */
 	errno = 0;
 	if (!getcwd(big, PATH_MAX))
 		CHECK(errno == ENAMETOOLONG || errno == ERANGE);

@@ -1,4 +1,5 @@
-/* Reading a directory comes to an end, also where each entry gets another name as soon as it has been read. */
+/* Reading a directory comes to an end, also where each entry gets another name as soon as it has
+ * been read. */
 #include "check.h"
 
 #include <sys/stat.h>

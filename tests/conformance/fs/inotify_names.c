@@ -1,4 +1,5 @@
-/* inotify: which events names, files and directories make, in which order; how they are read; watches of one event, and those that are added to. */
+/* inotify: which events names, files and directories make, in which order; how they are read;
+ * watches of one event, and those that are added to. */
 #include "check.h"
 
 #include <dirent.h>
@@ -120,7 +121,8 @@ static void check_names(void)
 	CHECK_STR(heard(), "d:ignored ");
 }
 
-/* A file whose name goes is at its end first, unless somebody beside the caller, such as a grate, has reached for it too. */
+/* A file whose name goes is at its end first, unless somebody beside the caller, such as a grate,
+ * has reached for it too. */
 static int is_one_of(const char *events, const char *one, const char *other)
 {
 	return !strcmp(events, one) || !strcmp(events, other) || (printf("heard %s\n", events), 0);
@@ -322,7 +324,8 @@ static void check_overflow(void)
 	heard();
 }
 
-/* An instance that was sent in a message is the same one, and stays when the sender has closed it. */
+/* An instance that was sent in a message is the same one, and stays when the sender has closed
+ * it. */
 static void check_sent(void)
 {
 	union { struct cmsghdr head; char room[CMSG_SPACE(sizeof(int))]; } control = { .head = { .cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS } };
@@ -346,7 +349,8 @@ static void check_sent(void)
 	close(received), close(ends[0]), close(ends[1]);
 }
 
-/* A file of memory is reached by its descriptor. Newer versions of Linux tell nothing of what is written to it. */
+/* A file of memory is reached by its descriptor. Newer versions of Linux tell nothing of what is
+ * written to it. */
 static void check_without_a_name(void)
 {
 	int fd = memfd_create("file", MFD_CLOEXEC), number;

@@ -1,4 +1,5 @@
-/* inotify: a file hears of nothing but what was done to it. Calls that act by a path open nothing, a lock opens nothing, what is made was not changed. */
+/* inotify: a file hears of nothing but what was done to it. Calls that act by a path open nothing,
+ * a lock opens nothing, what is made was not changed. */
 #include "check.h"
 
 #include <sys/file.h>
@@ -137,7 +138,8 @@ static void check_locks(void)
 	CHECK_EQ(record_lock(both, F_SETLK, F_UNLCK, 0), 0);
 	CHECK_EQ(flock(both, LOCK_EX), 0);
 	CHECK_STR(heard(), "");
-	/* A child has the same open file, and takes a lock of its own, which stays when the parent closes it. */
+	/* A child has the same open file, and takes a lock of its own, which stays when the parent closes
+	 * it. */
 	int to[2], from[2];
 	char byte;
 

@@ -24,7 +24,8 @@ int main(void)
 	CHECK_ERRNO(ioctl(fd, SIZE, (void *)8), EFAULT);
 	CHECK_EQ(ioctl(fd, BLOCK, &n), 0);
 	CHECK(n >= 512);
-	/* Not every file system has them; what has them says them of a file that was just made: it can be changed. */
+	/* Not every file system has them; what has them says them of a file that was just made: it can be
+	 * changed. */
 	if (ioctl(fd, FLAGS, &flags) == 0)
 		CHECK_EQ(flags & 0x30, 0);
 	else

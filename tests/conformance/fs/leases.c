@@ -1,4 +1,5 @@
-/* Leases and notices of directories: given, or refused as by a Linux whose settings say that it gives none. */
+/* Leases and notices of directories: given, or refused as by a Linux whose settings say that it
+ * gives none. */
 #include "check.h"
 
 #include <signal.h>

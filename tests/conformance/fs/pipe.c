@@ -1,4 +1,5 @@
-/* pipe and pipe2: order, ends, sizes, flags. SIGPIPE is ignored, so that a broken pipe is an errno. */
+/* pipe and pipe2: order, ends, sizes, flags. SIGPIPE is ignored, so that a broken pipe is an
+ * errno. */
 #include "check.h"
 
 #include <limits.h>

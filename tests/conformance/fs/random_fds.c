@@ -1,4 +1,5 @@
-/* The descriptor table under 20,000 random operations: which numbers come back, what they name, what closes on exec. */
+/* The descriptor table under 20,000 random operations: which numbers come back, what they name,
+ * what closes on exec. */
 #include "check.h"
 
 #include <sys/stat.h>

@@ -1,4 +1,5 @@
-/* A file under 3,000 random operations, held against an array in memory after each: the way of fsx. */
+/* A file under 3,000 random operations, held against an array in memory after each: the way of
+ * fsx. */
 #include "check.h"
 
 #include <sys/stat.h>

@@ -1,4 +1,5 @@
-/* Two directories of files with links under 5,000 random operations, held against a table of who is where. */
+/* Two directories of files with links under 5,000 random operations, held against a table of who is
+ * where. */
 #include "check.h"
 
 #include <sys/stat.h>

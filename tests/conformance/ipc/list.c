@@ -1,5 +1,5 @@
-/* How ipcs(1) lists System V objects: the commands that tell of all of a kind, and those that go by a place in the list. Other objects
- * may exist, and come and go. */
+/* How ipcs(1) lists System V objects: the commands that tell of all of a kind, and those that go by
+ * a place in the list. Other objects may exist, and come and go. */
 #include "../check.h"
 #include <sys/ipc.h>
 #include <sys/msg.h>

@@ -1,4 +1,5 @@
-/* POSIX message queues: names, modes, order, limits, blocking and timed calls, poll, notification, what a child has of them. */
+/* POSIX message queues: names, modes, order, limits, blocking and timed calls, poll, notification,
+ * what a child has of them. */
 #include "../check.h"
 #include <fcntl.h>
 #include <mqueue.h>

@@ -1,4 +1,5 @@
-/* mq_notify by SIGEV_THREAD: the function runs in a thread of its own, once for each registration, with its value. */
+/* mq_notify by SIGEV_THREAD: the function runs in a thread of its own, once for each registration,
+ * with its value. */
 #include "../check.h"
 #include <fcntl.h>
 #include <mqueue.h>

@@ -1,5 +1,5 @@
-/* calloc gives zeroes whatever was in memory before: among random allocations that are all written to, over and over, by a heap that
- * grows and shrinks. */
+/* calloc gives zeroes whatever was in memory before: among random allocations that are all written
+ * to, over and over, by a heap that grows and shrinks. */
 #include "check.h"
 
 #include <malloc.h>

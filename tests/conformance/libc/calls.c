@@ -1,4 +1,5 @@
-/* How C calls C: variable arguments, structs by value, function pointers, alloca, variable-length arrays, recursion. */
+/* How C calls C: variable arguments, structs by value, function pointers, alloca, variable-length
+ * arrays, recursion. */
 #include "check.h"
 
 #include <alloca.h>
@@ -83,7 +84,8 @@ static long on_stack(int n)
 	return total;
 }
 
-/* Many an old program leaves out the mode of a file that it makes. Which one it then has is nobody's business. */
+/* Many an old program leaves out the mode of a file that it makes. Which one it then has is
+ * nobody's business. */
 static void without_mode(void)
 {
 	int fd = open("made", O_WRONLY | O_CREAT);

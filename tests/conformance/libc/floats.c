@@ -1,4 +1,5 @@
-/* Floating point out and in: shortest exact digits, rounding, extremes, hexadecimal, and long double as far as all agree. */
+/* Floating point out and in: shortest exact digits, rounding, extremes, hexadecimal, and long
+ * double as far as all agree. */
 #include "check.h"
 
 #include <float.h>

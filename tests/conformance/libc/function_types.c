@@ -1,6 +1,7 @@
 /*
- * Functions that are called through pointers of other types: without a prototype, with arguments too few or too many, with a
- * result that nobody asked for. Not valid C any more, but all over programs; the compiler is given no option for it.
+ * Functions that are called through pointers of other types: without a prototype, with arguments
+ * too few or too many, with a result that nobody asked for. Not valid C any more, but all over
+ * programs; the compiler is given no option for it.
  */
 #include "../check.h"
 #include <pthread.h>

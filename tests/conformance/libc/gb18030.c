@@ -1,4 +1,5 @@
-/* Four bytes of GB18030: the right character, surrogates passed over, beyond plane 0, and errors. */
+/* Four bytes of GB18030: the right character, surrogates passed over, beyond plane 0, and
+ * errors. */
 #include "check.h"
 #include <iconv.h>
 

@@ -1,4 +1,5 @@
-/* malloc and its family under a random load that is checked byte by byte; alignment; impossible sizes. */
+/* malloc and its family under a random load that is checked byte by byte; alignment; impossible
+ * sizes. */
 #include "check.h"
 
 #include <malloc.h>

@@ -1,5 +1,5 @@
-/* Random integer, string and character directives against a model that writes byte by byte; where the output goes (a
- * string of any size, a file with any buffer) must not matter. */
+/* Random integer, string and character directives against a model that writes byte by byte; where
+ * the output goes (a string of any size, a file with any buffer) must not matter. */
 #include "check.h"
 
 #include <limits.h>

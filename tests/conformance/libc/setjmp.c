@@ -1,4 +1,5 @@
-/* setjmp and longjmp: out of deep calls, with values, again and again, across functions that hold state. */
+/* setjmp and longjmp: out of deep calls, with values, again and again, across functions that hold
+ * state. */
 #include "check.h"
 
 #include <setjmp.h>

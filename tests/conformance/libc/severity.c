@@ -1,4 +1,5 @@
-/* Names of glibc that tune or extend it: addseverity and what fmtmsg makes of it, mallopt, and the least size of a stack. */
+/* Names of glibc that tune or extend it: addseverity and what fmtmsg makes of it, mallopt, and the
+ * least size of a stack. */
 #include "../check.h"
 #include <fmtmsg.h>
 #include <limits.h>

@@ -1,5 +1,6 @@
-/* qsort and qsort_r on elements of all widths: random keys, orders that sorts like least, comparisons that lie or never
- * return. Every element carries its number, so that none can be lost or doubled. */
+/* qsort and qsort_r on elements of all widths: random keys, orders that sorts like least,
+ * comparisons that lie or never return. Every element carries its number, so that none can be lost
+ * or doubled. */
 #include "check.h"
 
 #include <setjmp.h>
@@ -22,7 +23,8 @@ static size_t any(size_t below)
 	return (size_t)(state >> 20) % below;
 }
 
-/* An element: a key of up to two bytes, then its number as far as it fits, then bytes that follow from it. */
+/* An element: a key of up to two bytes, then its number as far as it fits, then bytes that follow
+ * from it. */
 static unsigned key(const void *element)
 {
 	const unsigned char *e = element;
@@ -83,7 +85,8 @@ static int whole(const void *a, const void *b)
 	return memcmp(a, b, width);
 }
 
-/* Whether there are the same elements as before, by sorting both plainly: a heap sort of our own. */
+/* Whether there are the same elements as before, by sorting both plainly: a heap sort of our
+ * own. */
 static void plain_sort(unsigned char *v, size_t n)
 {
 	unsigned char t[WIDEST];

@@ -1,4 +1,5 @@
-/* String functions against plain loops, at every alignment and length of a small range, and at the end of a mapping. */
+/* String functions against plain loops, at every alignment and length of a small range, and at the
+ * end of a mapping. */
 #include "check.h"
 
 #include <strings.h>

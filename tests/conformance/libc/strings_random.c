@@ -1,5 +1,5 @@
-/* String functions against plain loops: random contents of few letters, zeros inside and high bytes, at random places of two
- * pages between pages that are not there, mostly at their ends. */
+/* String functions against plain loops: random contents of few letters, zeros inside and high
+ * bytes, at random places of two pages between pages that are not there, mostly at their ends. */
 #include "check.h"
 
 #include <strings.h>
@@ -37,7 +37,8 @@ static unsigned char letter(int kind)
 	return kind == 0 ? 'a' : kind == 1 ? few[any(2)] : kind == 2 ? few[any(sizeof few)] : (unsigned char)(1 + any(255));
 }
 
-/* Room for n bytes: at the end or the start of the two pages, around the border between them, or anywhere. */
+/* Room for n bytes: at the end or the start of the two pages, around the border between them, or
+ * anywhere. */
 static unsigned char *place(int which, size_t n)
 {
 	size_t most = SPACE - n, at;

@@ -1,4 +1,5 @@
-/* Reading decimals, held against exact arithmetic and against printing: 200,000 random numbers and the hard cases. */
+/* Reading decimals, held against exact arithmetic and against printing: 200,000 random numbers and
+ * the hard cases. */
 #include "check.h"
 
 #include <float.h>
@@ -47,7 +48,8 @@ static void round_trips(void)
 	}
 }
 
-/* Where the processor rounds right: integers of 64 bits, and exact numbers divided or multiplied by exact powers of ten. */
+/* Where the processor rounds right: integers of 64 bits, and exact numbers divided or multiplied by
+ * exact powers of ten. */
 static void exact(void)
 {
 	char text[64];

@@ -1,4 +1,5 @@
-/* Thread-local variables in the one thread: initial values, alignment, addresses, and thread-specific data. */
+/* Thread-local variables in the one thread: initial values, alignment, addresses, and
+ * thread-specific data. */
 #include "check.h"
 
 #include <pthread.h>

@@ -1,4 +1,5 @@
-/* MADV_DONTNEED on a program's data: what the program started with comes back, in a parent, its children and theirs; what had no value is zero. */
+/* MADV_DONTNEED on a program's data: what the program started with comes back, in a parent, its
+ * children and theirs; what had no value is zero. */
 #include "check.h"
 #include "values.h"
 
@@ -26,7 +27,8 @@ static void write_all(unsigned value)
 		table[i] = value + (unsigned)i;
 }
 
-/* How many words from page `from` on are not those of the start, or, with another value, not what write_all wrote. */
+/* How many words from page `from` on are not those of the start, or, with another value, not what
+ * write_all wrote. */
 static int wrong(int from, int to, unsigned value)
 {
 	int count = 0;

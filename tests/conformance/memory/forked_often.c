@@ -1,4 +1,5 @@
-/* Much memory and many forks: every process has what was there when it was forked, and what is given back reads as zeroes. */
+/* Much memory and many forks: every process has what was there when it was forked, and what is
+ * given back reads as zeroes. */
 #include "check.h"
 
 #include <signal.h>

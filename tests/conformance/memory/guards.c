@@ -1,4 +1,5 @@
-/* madvise(MADV_GUARD_INSTALL): pages that nobody can touch, whatever their protection, until MADV_GUARD_REMOVE; empty then. */
+/* madvise(MADV_GUARD_INSTALL): pages that nobody can touch, whatever their protection, until
+ * MADV_GUARD_REMOVE; empty then. */
 #include "../check.h"
 #include <setjmp.h>
 #include <signal.h>

@@ -1,4 +1,5 @@
-/* Many small mappings with different protections, checked against a plain array that says what should be there. */
+/* Many small mappings with different protections, checked against a plain array that says what
+ * should be there. */
 #include "check.h"
 
 #include <stdint.h>

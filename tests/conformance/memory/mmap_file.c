@@ -1,4 +1,5 @@
-/* Mappings of files: private copies, shared ones that the file and other mappings see, ends of files. */
+/* Mappings of files: private copies, shared ones that the file and other mappings see, ends of
+ * files. */
 #include "check.h"
 
 #include <stdint.h>
@@ -45,7 +46,8 @@ static void private(int fd)
 	CHECK_EQ(munmap((void *)a, 2 * PAGE), 0);
 }
 
-/* The rest of a file's last page is zeros, and what is written there does not make the file longer. */
+/* The rest of a file's last page is zeros, and what is written there does not make the file
+ * longer. */
 static void partial_page(void)
 {
 	int fd = check_file("small", "0123456789");

@@ -1,4 +1,5 @@
-/* Mappings that cannot be: what fits nowhere, kinds and flags that there are not, advice that only newer kernels take. */
+/* Mappings that cannot be: what fits nowhere, kinds and flags that there are not, advice that only
+ * newer kernels take. */
 #include "check.h"
 
 #include <sys/mman.h>

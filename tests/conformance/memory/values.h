@@ -1,4 +1,5 @@
-/* Initial data of any length in which no two words are alike: V4096(i) is 4096 of them, from the i-th. */
+/* Initial data of any length in which no two words are alike: V4096(i) is 4096 of them, from the
+ * i-th. */
 #define V(i) ((unsigned)(i) * 2654435761u + 1)
 #define V4(i) V(i), V((i) + 1), V((i) + 2), V((i) + 3)
 #define V16(i) V4(i), V4((i) + 4), V4((i) + 8), V4((i) + 12)

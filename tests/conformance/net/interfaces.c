@@ -1,4 +1,5 @@
-/* The SIOCGIF* calls, whose structs hold what a pointer's size changes, and what libc makes of them. */
+/* The SIOCGIF* calls, whose structs hold what a pointer's size changes, and what libc makes of
+ * them. */
 #include "check.h"
 
 #include <ifaddrs.h>

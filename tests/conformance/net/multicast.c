@@ -1,4 +1,5 @@
-/* Options about multicast groups whose values hold socket addresses: sizes, errors, and joining on the loopback. */
+/* Options about multicast groups whose values hold socket addresses: sizes, errors, and joining on
+ * the loopback. */
 #include "../check.h"
 #include <arpa/inet.h>
 #include <net/if.h>

@@ -106,7 +106,8 @@ static void unconnected(void)
 	close(inet);
 }
 
-/* A child connects, as somebody else if it can, to a socket that listens; says what it saw, and ends. */
+/* A child connects, as somebody else if it can, to a socket that listens; says what it saw, and
+ * ends. */
 static void connects(struct sockaddr_un *at, int kind, int named, int changes)
 {
 	int listener = bound(at, kind), connection, go[2];

@@ -1,4 +1,5 @@
-/* SCM_RIGHTS: descriptors travel, as new numbers for the same files; with them credentials and truncation. */
+/* SCM_RIGHTS: descriptors travel, as new numbers for the same files; with them credentials and
+ * truncation. */
 #include "check.h"
 
 #include <sys/socket.h>

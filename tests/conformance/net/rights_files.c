@@ -1,4 +1,5 @@
-/* Files that travel by SCM_RIGHTS: one open file at both ends, alive while it is on its way, looked at with MSG_PEEK, several at once, between processes. */
+/* Files that travel by SCM_RIGHTS: one open file at both ends, alive while it is on its way, looked
+ * at with MSG_PEEK, several at once, between processes. */
 #include "check.h"
 
 #include <fcntl.h>

@@ -1,4 +1,5 @@
-/* Descriptors in messages that are received late, or never: what the other end sees, and that nobody runs out of them. */
+/* Descriptors in messages that are received late, or never: what the other end sees, and that
+ * nobody runs out of them. */
 #include "check.h"
 
 #include <fcntl.h>

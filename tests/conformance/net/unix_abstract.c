@@ -1,4 +1,5 @@
-/* Names without a file, of every length there is: who is reached by them, and who is told what they are. */
+/* Names without a file, of every length there is: who is reached by them, and who is told what they
+ * are. */
 #include "check.h"
 #include <stddef.h>
 #include <sys/socket.h>
@@ -8,7 +9,8 @@
 
 static struct sockaddr_un address;
 
-/* A name of `length` bytes; `last` tells two apart. Returns the address's length. Of short ones there are few: alone() keeps others from them. */
+/* A name of `length` bytes; `last` tells two apart. Returns the address's length. Of short ones
+ * there are few: alone() keeps others from them. */
 static socklen_t name(int length, char last)
 {
 	char text[LONGEST + 1];
@@ -88,7 +90,8 @@ static void check_length(int length)
 	close(to);
 }
 
-/* One of these at a time in the whole namespace, which the host and all cages share: who has this name goes on. */
+/* One of these at a time in the whole namespace, which the host and all cages share: who has this
+ * name goes on. */
 static void alone(void)
 {
 	static const char lock[] = "\0lind unix_abstract";

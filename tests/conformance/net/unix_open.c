@@ -1,4 +1,5 @@
-/* An open socket file has a name as well, /proc/self/fd/N, that a unix address may be, also when its own name leads elsewhere. */
+/* An open socket file has a name as well, /proc/self/fd/N, that a unix address may be, also when
+ * its own name leads elsewhere. */
 #include "check.h"
 
 #include <fcntl.h>

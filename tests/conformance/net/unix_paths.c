@@ -1,4 +1,5 @@
-/* Names of unix sockets: relative to the working directory, through links, as long as they may be, reused. */
+/* Names of unix sockets: relative to the working directory, through links, as long as they may be,
+ * reused. */
 #include "check.h"
 
 #include <stddef.h>

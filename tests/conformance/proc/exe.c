@@ -1,4 +1,5 @@
-/* /proc/self/exe is the file that runs, whatever it was called: by a relative name, through a symbolic link, by a descriptor. */
+/* /proc/self/exe is the file that runs, whatever it was called: by a relative name, through a
+ * symbolic link, by a descriptor. */
 #include "check.h"
 #include <sys/stat.h>
 #include <sys/syscall.h>

@@ -1,4 +1,5 @@
-/* /proc shows all processes there are: parents and siblings too, and of another user's not what only its owner may see. */
+/* /proc shows all processes there are: parents and siblings too, and of another user's not what
+ * only its owner may see. */
 #include "check.h"
 
 #include <dirent.h>

@@ -59,7 +59,8 @@ int main(void)
 	}
 	CHECK_EQ(strncmp(slurp("/proc/self/uid_map"), "         0 ", 11), 0);
 
-	/* Which processors there are does not depend on which the caller has chosen; which it may use does. */
+	/* Which processors there are does not depend on which the caller has chosen; which it may use
+	 * does. */
 	if (!access("/sys/devices/system/cpu/online", R_OK) && sched_getaffinity(0, sizeof all, &all) == 0) {
 		char before[256], line[64];
 

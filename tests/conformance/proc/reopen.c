@@ -1,4 +1,5 @@
-/* Opening what is open, by /proc/self/fd: an open file of its own, with an access and flags of its own, of pipes and devices too. */
+/* Opening what is open, by /proc/self/fd: an open file of its own, with an access and flags of its
+ * own, of pipes and devices too. */
 #include "check.h"
 
 #include <sys/socket.h>

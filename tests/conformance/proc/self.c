@@ -1,4 +1,5 @@
-/* /proc/self: what a process finds out about itself. Formats are read, values compared with what other calls say. */
+/* /proc/self: what a process finds out about itself. Formats are read, values compared with what
+ * other calls say. */
 #include "check.h"
 #include "slurp.h"
 

@@ -8,7 +8,8 @@
 
 static char *start;
 
-/* The number of a field of the mapping that begins at `start`, or of the whole file if that is NULL. */
+/* The number of a field of the mapping that begins at `start`, or of the whole file if that is
+ * NULL. */
 static long field(const char *path, const char *begin, const char *name)
 {
 	FILE *file = fopen(path, "r");

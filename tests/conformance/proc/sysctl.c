@@ -1,4 +1,5 @@
-/* /proc/sys: limits and settings are there, are numbers where they are numbers, and are the ones that calls go by. */
+/* /proc/sys: limits and settings are there, are numbers where they are numbers, and are the ones
+ * that calls go by. */
 #include "check.h"
 
 #include <netinet/in.h>

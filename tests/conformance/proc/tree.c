@@ -1,4 +1,5 @@
-/* /proc and /dev as directories: listing, walking in and out, by links, from inside, and what cannot be changed there. */
+/* /proc and /dev as directories: listing, walking in and out, by links, from inside, and what
+ * cannot be changed there. */
 #include "check.h"
 
 #include <dirent.h>

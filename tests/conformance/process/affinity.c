@@ -1,4 +1,5 @@
-/* sched_setaffinity and sched_getaffinity: a thread's own choice, which its children and threads begin with. */
+/* sched_setaffinity and sched_getaffinity: a thread's own choice, which its children and threads
+ * begin with. */
 #include "check.h"
 
 #include <pthread.h>

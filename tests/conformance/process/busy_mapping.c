@@ -1,4 +1,5 @@
-/* ETXTBSY of a file without descriptors: a shared mapping that was made by one open for writing stays a writer. */
+/* ETXTBSY of a file without descriptors: a shared mapping that was made by one open for writing
+ * stays a writer. */
 #include "../check.h"
 #include <fcntl.h>
 #include <sys/mman.h>

@@ -1,4 +1,5 @@
-/* ETXTBSY the other way: a program that runs is not opened for writing, truncated or emptied, by any name, until the last process that runs it has gone. */
+/* ETXTBSY the other way: a program that runs is not opened for writing, truncated or emptied, by
+ * any name, until the last process that runs it has gone. */
 #include "../check.h"
 #include <fcntl.h>
 #include <linux/openat2.h>
@@ -29,7 +30,8 @@ static void copy_self(const char *name)
 	close(to);
 }
 
-/* A process that runs `path`, by descriptor `fd` if there is one, until `*end` is closed. With `twice` it forks a child first, and ends before that. */
+/* A process that runs `path`, by descriptor `fd` if there is one, until `*end` is closed. With
+ * `twice` it forks a child first, and ends before that. */
 static pid_t start(const char *path, int fd, int twice, int *end)
 {
 	char numbers[2][16], byte;

@@ -1,4 +1,5 @@
-/* ETXTBSY: what somebody has open for writing, or mapped so, does not run: programs, scripts, interpreters. */
+/* ETXTBSY: what somebody has open for writing, or mapped so, does not run: programs, scripts,
+ * interpreters. */
 #include "../check.h"
 #include <fcntl.h>
 #include <spawn.h>

@@ -1,4 +1,5 @@
-/* clone(2) by its wrapper: a child with memory of its own that begins at a function, on a stack that it is given. */
+/* clone(2) by its wrapper: a child with memory of its own that begins at a function, on a stack
+ * that it is given. */
 #include "../check.h"
 #include <sched.h>
 #include <signal.h>

@@ -1,4 +1,5 @@
-/* Processes by descriptor: pidfd_open, its end as poll sees it, pidfd_send_signal (which takes /proc/PID too), waitid. */
+/* Processes by descriptor: pidfd_open, its end as poll sees it, pidfd_send_signal (which takes
+ * /proc/PID too), waitid. */
 #include "../check.h"
 #include <poll.h>
 #include <signal.h>
@@ -43,7 +44,8 @@ static int opened(const char *form, pid_t pid, int flags)
 	return fd;
 }
 
-/* The directory of a process does for a signal, and only it: nothing in it, not by O_PATH, and not for waitid. */
+/* The directory of a process does for a signal, and only it: nothing in it, not by O_PATH, and not
+ * for waitid. */
 static void by_directory(const sigset_t *blocked)
 {
 	static const char *const others[] = { "/proc/%d/task/%d", "/proc/%d/fd", "/proc/%d/status", "/proc" };

@@ -1,4 +1,5 @@
-/* Root becomes somebody else, for a while and for good: ids, groups, capabilities, and what they allow. */
+/* Root becomes somebody else, for a while and for good: ids, groups, capabilities, and what they
+ * allow. */
 #include "check.h"
 
 #include <fcntl.h>
@@ -255,7 +256,8 @@ static void bits(void)
 	CHECK_EQ(unlink("raised"), 0);
 }
 
-/* A child is somebody else's as soon as its parent has become another user; and can be continued all the same. */
+/* A child is somebody else's as soon as its parent has become another user; and can be continued
+ * all the same. */
 static void own_children(void)
 {
 	int ends[2], status = -1;

@@ -1,4 +1,5 @@
-/* execve: what a new program starts with and what is gone; scripts; errors. The program runs itself, stage after stage. */
+/* execve: what a new program starts with and what is gone; scripts; errors. The program runs
+ * itself, stage after stage. */
 #include "check.h"
 #include <fcntl.h>
 #include <pthread.h>

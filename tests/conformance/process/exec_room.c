@@ -1,4 +1,5 @@
-/* How much a program may be given to begin with: a quarter of the stack's limit, at least 128 KiB, and 6 MiB at most. */
+/* How much a program may be given to begin with: a quarter of the stack's limit, at least 128 KiB,
+ * and 6 MiB at most. */
 #include "../check.h"
 #include <sys/resource.h>
 #include <sys/wait.h>

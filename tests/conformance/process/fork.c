@@ -1,4 +1,5 @@
-/* fork: what the child has of its parent, what is its own, what both share; from deep calls, loops, switches and pointers. */
+/* fork: what the child has of its parent, what is its own, what both share; from deep calls, loops,
+ * switches and pointers. */
 #include "check.h"
 #include <fcntl.h>
 #include <setjmp.h>

@@ -1,4 +1,5 @@
-/* Process groups and sessions: who is in which, signals to a whole group, stops and continuations of a group. */
+/* Process groups and sessions: who is in which, signals to a whole group, stops and continuations
+ * of a group. */
 #include "check.h"
 #include <pthread.h>
 #include <signal.h>
@@ -177,7 +178,8 @@ static void *spin(void *stop)
 	return NULL;
 }
 
-/* Many stops and continuations of a group whose members have threads that compute and threads that wait. */
+/* Many stops and continuations of a group whose members have threads that compute and threads that
+ * wait. */
 static void stops(void)
 {
 	int ready[2];
@@ -271,8 +273,8 @@ static void orphans(void)
 }
 
 /*
- * All of it in a session of our own, below its leader: who started this program may be in another namespace, where
- * its session has no number that could be told here.
+ * All of it in a session of our own, below its leader: who started this program may be in another
+ * namespace, where its session has no number that could be told here.
  */
 static void in_own_session(void)
 {

@@ -1,4 +1,5 @@
-/* Processes of several users, with threads and children of their own, use files at once: each gets what is its own, and never another's. */
+/* Processes of several users, with threads and children of their own, use files at once: each gets
+ * what is its own, and never another's. */
 #include "check.h"
 
 #include <fcntl.h>

@@ -1,4 +1,5 @@
-/* Numbers that no process, group or session can have: what waits, signals and groups say of them. */
+/* Numbers that no process, group or session can have: what waits, signals and groups say of
+ * them. */
 #include "check.h"
 
 #include <limits.h>

@@ -1,4 +1,5 @@
-/* RLIMIT_CPU: SIGXCPU at the soft limit and each second from there on, SIGKILL at the hard one; inherited, each process with its own time. */
+/* RLIMIT_CPU: SIGXCPU at the soft limit and each second from there on, SIGKILL at the hard one;
+ * inherited, each process with its own time. */
 #include "check.h"
 #include <signal.h>
 #include <sys/resource.h>

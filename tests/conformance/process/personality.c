@@ -1,4 +1,5 @@
-/* personality(2): what is set is told, inherited and kept over exec; two of its flags change what other calls say. */
+/* personality(2): what is set is told, inherited and kept over exec; two of its flags change what
+ * other calls say. */
 #include "../check.h"
 #include <sys/personality.h>
 #include <sys/select.h>

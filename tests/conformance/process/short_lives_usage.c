@@ -1,4 +1,5 @@
-/* Children that live for less than a tick of the clock: what they have used is known when they have ended. */
+/* Children that live for less than a tick of the clock: what they have used is known when they have
+ * ended. */
 #include "check.h"
 #include <sys/resource.h>
 #include <sys/wait.h>

@@ -1,4 +1,5 @@
-/* prctl(PR_SET_SECCOMP) with SECCOMP_MODE_STRICT: reading, writing and exit go on, any other call is the end by SIGKILL. */
+/* prctl(PR_SET_SECCOMP) with SECCOMP_MODE_STRICT: reading, writing and exit go on, any other call
+ * is the end by SIGKILL. */
 #include "../check.h"
 #include <signal.h>
 #include <sys/prctl.h>

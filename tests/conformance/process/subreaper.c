@@ -1,4 +1,5 @@
-/* PR_SET_CHILD_SUBREAPER: orphans become children of the nearest ancestor that asked for it, dead ones too. */
+/* PR_SET_CHILD_SUBREAPER: orphans become children of the nearest ancestor that asked for it, dead
+ * ones too. */
 #include "../check.h"
 #include <signal.h>
 #include <sys/prctl.h>
@@ -42,8 +43,9 @@ static pid_t new_parent(pid_t old)
 	return getppid();
 }
 
-/* Starts a child that starts `count` children and ends with 7; of those each waits for its new parent, says by its status whether that is
- * `wanted`, and ends. Returns the child's id; those of the others come in `pids`. */
+/* Starts a child that starts `count` children and ends with 7; of those each waits for its new
+ * parent, says by its status whether that is `wanted`, and ends. Returns the child's id; those of
+ * the others come in `pids`. */
 static pid_t orphans(pid_t wanted, pid_t *pids, int count)
 {
 	int ends[2], status;
@@ -133,7 +135,8 @@ static void ignored(void)
 	signal(SIGCHLD, SIG_DFL);
 }
 
-/* The nearest one; one that has ended or asked no more does not count. Adopted children go on when it ends. */
+/* The nearest one; one that has ended or asked no more does not count. Adopted children go on when
+ * it ends. */
 static void nearest(void)
 {
 	int status;

@@ -1,4 +1,5 @@
-/* Flags of wait4 and waitid that only Linux has: __WCLONE finds no ordinary child, __WALL does, __WNOTHREAD those of the calling thread. */
+/* Flags of wait4 and waitid that only Linux has: __WCLONE finds no ordinary child, __WALL does,
+ * __WNOTHREAD those of the calling thread. */
 #include "../check.h"
 
 #include <pthread.h>

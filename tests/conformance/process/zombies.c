@@ -1,4 +1,5 @@
-/* A process that has ended is in its group and session, and can be asked about, until it is waited for. */
+/* A process that has ended is in its group and session, and can be asked about, until it is waited
+ * for. */
 #include "check.h"
 #include <signal.h>
 #include <sys/ioctl.h>

@@ -1,4 +1,5 @@
-/* Code that never comes to a place where it would look for signals. Shared with tests/benchmarks/sig_kill.c. */
+/* Code that never comes to a place where it would look for signals. Shared with
+ * tests/benchmarks/sig_kill.c. */
 #ifndef BUSY_H
 #define BUSY_H
 

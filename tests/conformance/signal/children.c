@@ -27,7 +27,8 @@ static pid_t run(char *self, char *what)
 	char *argv[] = { self, what, 0 };
 	posix_spawnattr_t own_group;
 	pid_t pid;
-	/* Its parent is in another group of the session then: a stop by SIGTSTP is not for orphaned groups, which ours may be. */
+	/* Its parent is in another group of the session then: a stop by SIGTSTP is not for orphaned
+	 * groups, which ours may be. */
 	NEED(posix_spawnattr_init(&own_group) == 0);
 	NEED(posix_spawnattr_setflags(&own_group, POSIX_SPAWN_SETPGROUP) == 0);
 	NEED(posix_spawn(&pid, self, 0, &own_group, argv, environ) == 0);

@@ -1,4 +1,5 @@
-/* Handlers that interrupt computation: results are right, thread-local storage is the thread's own, nested signals come. */
+/* Handlers that interrupt computation: results are right, thread-local storage is the thread's own,
+ * nested signals come. */
 #include "../check.h"
 #include <pthread.h>
 #include <signal.h>

@@ -1,4 +1,5 @@
-/* Faults in the middle of memcpy, memmove and memset, with a handler: it mends the page, or leaves by siglongjmp. */
+/* Faults in the middle of memcpy, memmove and memset, with a handler: it mends the page, or leaves
+ * by siglongjmp. */
 #include "../check.h"
 #include <setjmp.h>
 #include <signal.h>

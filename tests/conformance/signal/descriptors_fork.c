@@ -1,4 +1,5 @@
-/* A signalfd that a child inherited tells of the child's signals, to read as to poll; the set is one for all. */
+/* A signalfd that a child inherited tells of the child's signals, to read as to poll; the set is
+ * one for all. */
 #include "check.h"
 #include <poll.h>
 #include <signal.h>

@@ -1,5 +1,6 @@
-/* fork in a handler: one that runs at a call, one that interrupts computation, nested ones, on the alternate stack; what the child
- * may do, what the parent's handler goes on with, and where it goes back to. */
+/* fork in a handler: one that runs at a call, one that interrupts computation, nested ones, on the
+ * alternate stack; what the child may do, what the parent's handler goes on with, and where it goes
+ * back to. */
 #include "../check.h"
 #include <setjmp.h>
 #include <signal.h>

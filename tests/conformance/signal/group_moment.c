@@ -1,4 +1,5 @@
-/* A signal to a group is one moment: who waits for another member never hears of its end before having been sent the signal itself. */
+/* A signal to a group is one moment: who waits for another member never hears of its end before
+ * having been sent the signal itself. */
 #include "check.h"
 
 #include <signal.h>

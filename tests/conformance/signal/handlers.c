@@ -1,4 +1,5 @@
-/* Handlers at system calls: arguments, masks, nesting, order, SA_RESETHAND, SA_NODEFER, the alternate stack. */
+/* Handlers at system calls: arguments, masks, nesting, order, SA_RESETHAND, SA_NODEFER, the
+ * alternate stack. */
 #include "../check.h"
 #include <pthread.h>
 #include <setjmp.h>
@@ -148,7 +149,8 @@ static void pending(void)
 	sigprocmask(SIG_SETMASK, &none, 0);
 	CHECK_EQ(seen, SIGUSR1);
 
-	/* Real-time signals queue, lowest first; without masks each next one interrupts the one before it at once. */
+	/* Real-time signals queue, lowest first; without masks each next one interrupts the one before it
+	 * at once. */
 	for (int i = 0; i < 3; i++)
 		set(SIGRTMIN + i, log_order, 0);
 	sigprocmask(SIG_SETMASK, &block, 0);

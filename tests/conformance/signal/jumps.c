@@ -1,4 +1,5 @@
-/* siglongjmp out of handlers that interrupt computation, to functions further up; again and again, nested, from a timer. */
+/* siglongjmp out of handlers that interrupt computation, to functions further up; again and again,
+ * nested, from a timer. */
 #include "../check.h"
 #include <setjmp.h>
 #include <signal.h>

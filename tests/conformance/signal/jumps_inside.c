@@ -239,7 +239,8 @@ static int beyond_the_file(void)
 	return came;
 }
 
-/* A handler that computes is left by the next signal's, and that jumps into the function that both interrupted. */
+/* A handler that computes is left by the next signal's, and that jumps into the function that both
+ * interrupted. */
 static void computes_on(int sig, siginfo_t *info, void *context)
 {
 	(void)sig, (void)info, (void)context;
@@ -269,7 +270,8 @@ static int nested(void)
 	return came;
 }
 
-/* The allocator may be left in the middle: nothing is allocated by the parent afterwards, nor by this child. */
+/* The allocator may be left in the middle: nothing is allocated by the parent afterwards, nor by
+ * this child. */
 static int allocates(void)
 {
 	int status;

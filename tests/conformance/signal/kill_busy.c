@@ -1,4 +1,5 @@
-/* SIGKILL ends a child whatever it does, though it never comes to a place where it would look for signals. */
+/* SIGKILL ends a child whatever it does, though it never comes to a place where it would look for
+ * signals. */
 #include "check.h"
 #include "busy.h"
 

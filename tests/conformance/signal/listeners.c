@@ -1,4 +1,5 @@
-/* Descriptors of signalfd that many processes share: what waits for one that has ended, or was taken, is not shown any more. */
+/* Descriptors of signalfd that many processes share: what waits for one that has ended, or was
+ * taken, is not shown any more. */
 #include "check.h"
 #include <poll.h>
 #include <signal.h>

@@ -1,4 +1,5 @@
-/* Calls that a handler interrupts: made again with SA_RESTART where Linux makes them again, EINTR elsewhere. */
+/* Calls that a handler interrupts: made again with SA_RESTART where Linux makes them again, EINTR
+ * elsewhere. */
 #include "../check.h"
 #include <poll.h>
 #include <pthread.h>

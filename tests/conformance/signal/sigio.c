@@ -1,4 +1,5 @@
-/* Signals about files: O_ASYNC, F_SETOWN and its kin, on pipes, sockets and terminals, through dup, fork and close. */
+/* Signals about files: O_ASYNC, F_SETOWN and its kin, on pipes, sockets and terminals, through dup,
+ * fork and close. */
 #include "check.h"
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -412,7 +413,8 @@ static void children(void)
 	CHECK_EQ(fcntl(p[0], F_GETOWN), 0);
 	forget();
 
-	/* User ids decide, and what they were when the owner was set. A cage may not be able to change them. */
+	/* User ids decide, and what they were when the owner was set. A cage may not be able to change
+	 * them. */
 	for (int by_child = 0; by_child < 2; by_child++) {
 		if (!by_child)
 			CHECK_EQ(fcntl(p[0], F_SETOWN, getpid()), 0);

@@ -1,4 +1,5 @@
-/* sigset and its family: no function is taken for SIG_IGN or SIG_HOLD, whichever the program names first. */
+/* sigset and its family: no function is taken for SIG_IGN or SIG_HOLD, whichever the program names
+ * first. */
 #include "../check.h"
 
 #include <signal.h>

@@ -1,4 +1,5 @@
-/* alarm, setitimer, timer_create: they send their signals, interrupt what waits and what computes, count overruns. */
+/* alarm, setitimer, timer_create: they send their signals, interrupt what waits and what computes,
+ * count overruns. */
 #include "../check.h"
 #include <pthread.h>
 #include <signal.h>

@@ -1,4 +1,5 @@
-/* Timers that are always due: what a process has not taken counts as overruns, and everything else goes on. */
+/* Timers that are always due: what a process has not taken counts as overruns, and everything else
+ * goes on. */
 #include "../check.h"
 #include <signal.h>
 #include <sys/time.h>
@@ -89,7 +90,8 @@ static void again(void)
 	CHECK_EQ(alarm(0), 0);
 }
 
-/* Another process has as many as there may be, which run out all the time: ours are not late by much, nor early. */
+/* Another process has as many as there may be, which run out all the time: ours are not late by
+ * much, nor early. */
 static void beside(void)
 {
 	struct itimerspec spec = { .it_value = { 0, 1 }, .it_interval = { 0, 1 } };

@@ -1,4 +1,5 @@
-/* SIGFPE and SIGILL with handlers: what they are told, leaving them by siglongjmp, and what happens without. */
+/* SIGFPE and SIGILL with handlers: what they are told, leaving them by siglongjmp, and what happens
+ * without. */
 #include "../check.h"
 #include <setjmp.h>
 #include <signal.h>

@@ -1,4 +1,5 @@
-/* Calls that wait for signals: sigsuspend, pause, sigwait and its kin; the masks of ppoll, pselect, epoll_pwait. */
+/* Calls that wait for signals: sigsuspend, pause, sigwait and its kin; the masks of ppoll, pselect,
+ * epoll_pwait. */
 #include "../check.h"
 #include <poll.h>
 #include <signal.h>

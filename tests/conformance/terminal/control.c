@@ -1,4 +1,5 @@
-/* A session and its terminal: who gets it, which group is in front, what those in the background may do, what ^C does. */
+/* A session and its terminal: who gets it, which group is in front, what those in the background
+ * may do, what ^C does. */
 #include "check.h"
 
 #include <poll.h>

@@ -1,4 +1,5 @@
-/* Each opening of a terminal is an open file of its own: /dev/tty, and the terminal's name in /proc/self/fd. A master opened again is a new one. */
+/* Each opening of a terminal is an open file of its own: /dev/tty, and the terminal's name in
+ * /proc/self/fd. A master opened again is a new one. */
 #include "check.h"
 
 #include <signal.h>

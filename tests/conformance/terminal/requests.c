@@ -1,4 +1,5 @@
-/* ioctl requests that change nothing but the terminal: exclusive use, the other layouts of its settings, its line discipline, and TIOCSIG. */
+/* ioctl requests that change nothing but the terminal: exclusive use, the other layouts of its
+ * settings, its line discipline, and TIOCSIG. */
 #include "check.h"
 
 #include <signal.h>

@@ -1,4 +1,5 @@
-/* Cancellation: deferred and asynchronous, in calls that block, with handlers to clean up, off and on. */
+/* Cancellation: deferred and asynchronous, in calls that block, with handlers to clean up, off and
+ * on. */
 #include "../check.h"
 #include <poll.h>
 #include <pthread.h>

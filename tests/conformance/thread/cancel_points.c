@@ -1,7 +1,8 @@
 /*
- * Cancellation points: one that was asked for before acts at each of them, though none would block; what a thread waits in
- * while it has cancellation disabled, or that is none of them, is not disturbed; asynchronous cancellation acts when it is
- * enabled; and a handler that has calls made again does not keep a thread in one.
+ * Cancellation points: one that was asked for before acts at each of them, though none would block;
+ * what a thread waits in while it has cancellation disabled, or that is none of them, is not
+ * disturbed; asynchronous cancellation acts when it is enabled; and a handler that has calls made
+ * again does not keep a thread in one.
  */
 #include "../check.h"
 #include <poll.h>
@@ -26,7 +27,8 @@ static struct iovec vector = { &byte, 1 };
 static struct msghdr message = { .msg_iov = &vector, .msg_iovlen = 1 };
 static struct { long kind; char text[1]; } note = { 1, { 'x' } };
 
-/* None of these would wait: there is a byte in the pipe and in the socket, room in both, and a signal. */
+/* None of these would wait: there is a byte in the pipe and in the socket, room in both, and a
+ * signal. */
 static void with_accept(void) { accept(-1, NULL, NULL); }
 static void with_nanosleep(void) { clock_nanosleep(CLOCK_MONOTONIC, 0, &(struct timespec){ 0, 1 }, NULL); }
 static void with_close(void) { close(-1); }
@@ -278,7 +280,8 @@ static void *reads(void *unused)
 	return unused;
 }
 
-/* Both signals come at one time: the one with SA_RESTART must not bring the thread back into its call for good. */
+/* Both signals come at one time: the one with SA_RESTART must not bring the thread back into its
+ * call for good. */
 static void with_restart(void)
 {
 	struct sigaction restart = { .sa_handler = nothing, .sa_flags = SA_RESTART };

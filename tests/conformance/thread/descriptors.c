@@ -1,4 +1,5 @@
-/* Children made while other threads open, duplicate, mark and close descriptors: whatever a child has behaves as what it is. */
+/* Children made while other threads open, duplicate, mark and close descriptors: whatever a child
+ * has behaves as what it is. */
 #include "check.h"
 
 #include <pthread.h>

@@ -1,4 +1,5 @@
-/* How threads and processes with threads end: detached threads, the main thread first, exit of the whole process. */
+/* How threads and processes with threads end: detached threads, the main thread first, exit of the
+ * whole process. */
 #include "check.h"
 #include <pthread.h>
 #include <semaphore.h>

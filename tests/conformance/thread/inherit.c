@@ -1,4 +1,5 @@
-/* Mutexes with priority inheritance: of each type, robust ones too, between threads and between processes. */
+/* Mutexes with priority inheritance: of each type, robust ones too, between threads and between
+ * processes. */
 #include "../check.h"
 
 #include <pthread.h>

@@ -1,5 +1,6 @@
-/* Threads one after the other and side by side, with stacks of several sizes, joined and detached: each finds its thread-local
- * data as new, whatever the one before it left on the same stack, and may use all of the stack that it asked for. */
+/* Threads one after the other and side by side, with stacks of several sizes, joined and detached:
+ * each finds its thread-local data as new, whatever the one before it left on the same stack, and
+ * may use all of the stack that it asked for. */
 #include "check.h"
 
 #include <pthread.h>

@@ -1,4 +1,5 @@
-/* The processor time of other processes: a child's clock tells what it has used, and processes that are not there have none. */
+/* The processor time of other processes: a child's clock tells what it has used, and processes that
+ * are not there have none. */
 #include "check.h"
 
 #include <limits.h>

@@ -1,4 +1,5 @@
-/* strptime beyond POSIX of 2008, as glibc and POSIX of 2024 have it: zones, seconds, days of the week by number. */
+/* strptime beyond POSIX of 2008, as glibc and POSIX of 2024 have it: zones, seconds, days of the
+ * week by number. */
 #define _GNU_SOURCE
 #include "check.h"
 

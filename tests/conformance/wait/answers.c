@@ -1,4 +1,5 @@
-/* Waiting for an answer that comes soon, late and never, by every call that waits for input, while signals interrupt. */
+/* Waiting for an answer that comes soon, late and never, by every call that waits for input, while
+ * signals interrupt. */
 #include "check.h"
 
 #include <poll.h>

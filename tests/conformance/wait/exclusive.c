@@ -1,4 +1,5 @@
-/* EPOLLEXCLUSIVE: what it may be asked with, and that not everybody who waits by it is woken by one event. */
+/* EPOLLEXCLUSIVE: what it may be asked with, and that not everybody who waits by it is woken by one
+ * event. */
 #include "check.h"
 
 #include <sys/epoll.h>

@@ -35,7 +35,8 @@ int main(void)
 	CHECK_EQ(select(high, &in, NULL, NULL, &(struct timeval){ 0, 1000 }), 0);
 	CHECK_EQ(read(p[0], (char[1]){ 0 }, 1), 1);
 
-	/* Linux leaves the time that was not slept; musl keeps that from its callers, so ask the kernel. */
+	/* Linux leaves the time that was not slept; musl keeps that from its callers, so ask the
+	 * kernel. */
 	FD_ZERO(&in);
 	FD_SET(p[0], &in);
 	tv = (struct timeval){ 0, 20000 };

@@ -1,4 +1,5 @@
-# Programs for cages that Linux itself starts, once it was told how; and a compiler of which each program is a script that starts it.
+# Programs for cages that Linux itself starts, once it was told how; and a compiler of which each
+# program is a script that starts it.
 cat >sizes.c <<'END'
 #include <stdio.h>
 int main(int count, char **words)

@@ -1,4 +1,5 @@
-# C++ programs as their build systems make them: objects, archives, link-time optimisation, CMake, gcc's names for things.
+# C++ programs as their build systems make them: objects, archives, link-time optimisation, CMake,
+# gcc's names for things.
 top=$(dirname "$(dirname "$(dirname "$CASES")")")
 [ -x "$top/target/release/lind-boot" ] || { echo "lind-boot is not built"; exit 77; }
 cat >throws.cpp <<'END'

@@ -1,4 +1,5 @@
-# Functions that call setjmp are compiled so that a handler may jump into the one that was interrupted, however they are compiled.
+# Functions that call setjmp are compiled so that a handler may jump into the one that was
+# interrupted, however they are compiled.
 top=$(dirname "$(dirname "$(dirname "$CASES")")")
 [ -x "$top/target/release/lind-boot" ] || { echo "lind-boot is not built"; exit 77; }
 cat >probe.c <<'END'

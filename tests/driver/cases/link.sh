@@ -41,7 +41,8 @@ lind-cc -O2 -w -L. -ll p.c -o prog9 && magic prog9
 # -z with its word attached.
 lind-cc -O2 -zmuldefs a.c b.c -o prog10 && magic prog10
 
-# Which linker it is: by these words libtool knows that it need not ask for a shared library as another kind of linker would want it.
+# Which linker it is: by these words libtool knows that it need not ask for a shared library as
+# another kind of linker would want it.
 $TRIPLE-ld -v | grep -q 'LLD.*compatible with GNU linkers' && lind-cc -Wl,-v | grep -q 'compatible with GNU linkers'
 if $TRIPLE-ld --help | grep -q 'supported targets:.* elf'; then exit 1; fi
 

@@ -1,4 +1,5 @@
-# ports/build.sh: what ports need comes first, what fails keeps nothing else from being built, what is unchanged stays.
+# ports/build.sh: what ports need comes first, what fails keeps nothing else from being built, what
+# is unchanged stays.
 top=${FETCH%/src/sysroot/fetch.sh}
 mkdir -p ports build/downloads source-1
 cp "$top/ports/build.sh" "$top/ports/port.sh" "$top/ports/config.site" ports/
@@ -35,7 +36,8 @@ port after bad <<-'END'
 	compile() { touch "$tree/../was-tried"; }
 END
 set -x
-# Busybox alone leaves names to others: else it would depend on the order of building which program a name means.
+# Busybox alone leaves names to others: else it would depend on the order of building which program
+# a name means.
 [ "$(cd "$top/ports" && grep -l '\[ -e "\$root/bin' */recipe)" = busybox/recipe ]
 if JOBS=2 ports/build.sh --root root >log; then exit 1; fi
 [ -x root/bin/good ]
@@ -55,7 +57,8 @@ echo '# changed' >>ports/base/recipe
 ports/build.sh --root root good >log
 grep -q 'base: built' log && grep -q 'good: built' log
 
-# Another language's compiler is built before the first port that wants it, once, and not for Linux. Without it, the others are built.
+# Another language's compiler is built before the first port that wants it, once, and not for Linux.
+# Without it, the others are built.
 printf '#!/bin/sh\necho "a compiler for %s"; ! [ -e broken ] && echo made >>made\n' "$top" >src/sysroot/other.sh
 chmod +x src/sysroot/other.sh
 for name in wants wants-too; do

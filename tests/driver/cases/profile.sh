@@ -1,4 +1,5 @@
-# Profiles: counters are written at a program's end, also by a child that was forked, added up, and used. With and without -flto.
+# Profiles: counters are written at a program's end, also by a child that was forked, added up, and
+# used. With and without -flto.
 top=$(cd "$(dirname "$FETCH")/../.." && pwd)
 [ -f "$top/build/sysroot/lib/libclang_rt.profile.a" ] && [ -x "$top/target/release/lind-boot" ] || { echo "not built: make"; exit 77; }
 

@@ -1,4 +1,5 @@
-/* Looks around in a root, and tries to look out of it. Prints how each attempt ended; Linux's chroot(2) prints the same. */
+/* Looks around in a root, and tries to look out of it. Prints how each attempt ended; Linux's
+ * chroot(2) prints the same. */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>

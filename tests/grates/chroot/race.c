@@ -1,5 +1,6 @@
-/* Sixteen threads that try to see a file called `secret`, outside of the root or hidden in it, while they swap links, directories,
- * descriptors, working directories and the bytes of paths. argv: the paths to try. Prints whether one was seen. */
+/* Sixteen threads that try to see a file called `secret`, outside of the root or hidden in it,
+ * while they swap links, directories, descriptors, working directories and the bytes of paths.
+ * argv: the paths to try. Prints whether one was seen. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,5 @@
-/* A file `log` with text in it and a name `none` that is not there are /dev/null. argv: nothing, or how many threads write at once. */
+/* A file `log` with text in it and a name `none` that is not there are /dev/null. argv: nothing, or
+ * how many threads write at once. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>

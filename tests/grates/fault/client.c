@@ -1,4 +1,5 @@
-/* Programs to disturb: `client WHAT [N]`. Prints what its calls gave, in a form that tests can compare. */
+/* Programs to disturb: `client WHAT [N]`. Prints what its calls gave, in a form that tests can
+ * compare. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>

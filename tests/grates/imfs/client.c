@@ -229,7 +229,8 @@ static void big_copies(void)
 	unlink("big2");
 }
 
-/* Descriptors in /proc, by number, by process and relative to the directory itself; what is gone has no name there. */
+/* Descriptors in /proc, by number, by process and relative to the directory itself; what is gone
+ * has no name there. */
 static void proc(void)
 {
 	char name[64], text[64];

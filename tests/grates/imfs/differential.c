@@ -1,7 +1,8 @@
 /*
- * The imfs core against Linux: random operations on both, in a directory of tmpfs that is our root and in a
- * filesystem of imfs, by root and by an ordinary user. Results, errnos and, now and then, whole trees must
- * be equal. Needs root (chroot). In one file, long as it is: each operation is a few lines, which all use the same state.
+ * The imfs core against Linux: random operations on both, in a directory of tmpfs that is our root
+ * and in a filesystem of imfs, by root and by an ordinary user. Results, errnos and, now and then,
+ * whole trees must be equal. Needs root (chroot). In one file, long as it is: each operation is a
+ * few lines, which all use the same state.
  *
  *	differential [-v] [SEED [OPERATIONS]]
  */
@@ -52,8 +53,8 @@ static void check(int64_t linux_says, int64_t imfs_says)
 {
 	if (verbose)
 		printf("%ld uid %u %s = %lld\n", op_number, me->cred.uid, what, (long long)linux_says);
-	/* Linux looks at the length of a last name later than at most else, and refuses a symbolic link in a
-	 * sticky directory with another errno. */
+	/* Linux looks at the length of a last name later than at most else, and refuses a symbolic link in
+	 * a sticky directory with another errno. */
 	if (linux_says == imfs_says || (linux_says < 0 && imfs_says == -ENAMETOOLONG) || (linux_says == -EACCES && imfs_says == -ELOOP))
 		return;
 	printf("operation %ld, uid %u: %s: Linux %lld%s%s, imfs %lld\n", op_number, me->cred.uid, what, (long long)linux_says,

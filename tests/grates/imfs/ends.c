@@ -1,4 +1,5 @@
-/* Calls that name a descriptor of a child race with the child's end: they read the child's file or fail, and never read another's. */
+/* Calls that name a descriptor of a child race with the child's end: they read the child's file or
+ * fail, and never read another's. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <lind/grate.h>

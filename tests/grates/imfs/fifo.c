@@ -1,4 +1,5 @@
-/* Fifos: both ends wait for each other, readers and writers for data and room; ends, signals and poll tell; 16 writers, and a reader for all. */
+/* Fifos: both ends wait for each other, readers and writers for data and room; ends, signals and
+ * poll tell; 16 writers, and a reader for all. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,5 @@
-/* A client cannot reach another's descriptors, directory or memory by naming its cage in an argument. */
+/* A client cannot reach another's descriptors, directory or memory by naming its cage in an
+ * argument. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>

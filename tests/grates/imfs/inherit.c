@@ -1,4 +1,5 @@
-/* A child that is spawned has its parent's files and directory, without those that are closed on exec; offsets are shared. */
+/* A child that is spawned has its parent's files and directory, without those that are closed on
+ * exec; offsets are shared. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>

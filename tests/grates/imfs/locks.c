@@ -1,4 +1,5 @@
-/* Waiting for locks: 16 processes that take turns by record locks and by flock, one that is interrupted, two that wait for each other. */
+/* Waiting for locks: 16 processes that take turns by record locks and by flock, one that is
+ * interrupted, two that wait for each other. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>

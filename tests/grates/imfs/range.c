@@ -1,4 +1,5 @@
-/* Two threads make descriptors and close them, one each by its number and one as a range: what one closes is not what the other has just made. */
+/* Two threads make descriptors and close them, one each by its number and one as a range: what one
+ * closes is not what the other has just made. */
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/syscall.h>

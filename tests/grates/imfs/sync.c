@@ -1,4 +1,5 @@
-/* The lock of imfs: writers alone, readers never beside one, threads more than slots, and the first thread's time alone. */
+/* The lock of imfs: writers alone, readers never beside one, threads more than slots, and the first
+ * thread's time alone. */
 #include <pthread.h>
 #include <stdio.h>
 #include <sys/wait.h>
@@ -32,7 +33,8 @@ static void *work(void *arg)
 	return NULL;
 }
 
-/* The second thread comes while the first is in and out all the time: once in the life of a process. */
+/* The second thread comes while the first is in and out all the time: once in the life of a
+ * process. */
 static volatile int second_is_done;
 
 static void *first(void *arg)

@@ -1,6 +1,7 @@
 /*
- * Declares one call, and tries what it can to handle others, and to be handled for others: on its child, by its child, after exec, by a list
- * of spawn, by copies of tables, by numbers that look alike, on cages that are not its own. Says how often it came to something else than it should.
+ * Declares one call, and tries what it can to handle others, and to be handled for others: on its
+ * child, by its child, after exec, by a list of spawn, by copies of tables, by numbers that look
+ * alike, on cages that are not its own. Says how often it came to something else than it should.
  */
 #include "../lind-style/style.h"
 #include <pthread.h>

@@ -1,6 +1,6 @@
 /*
- * A shell of sorts: a child in a group of its own, which goes into a handler that does not return and is killed there. Says how many SIGINTs it got,
- * after two of them.
+ * A shell of sorts: a child in a group of its own, which goes into a handler that does not return
+ * and is killed there. Says how many SIGINTs it got, after two of them.
  */
 #define _GNU_SOURCE
 #include <signal.h>

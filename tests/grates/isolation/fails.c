@@ -1,8 +1,10 @@
 /*
- * fails HOW GRATE: starts itself behind a grate that fails in this way, and behind one that does not, and says what came of both.
+ * fails HOW GRATE: starts itself behind a grate that fails in this way, and behind one that does
+ * not, and says what came of both.
  *
- * The client of the first, and a child of that client, must get EIO for what the grate handled, now and after exec, and the kernel's
- * answer for nothing of it. All else goes on: what was not handled, their end, the client of the other grate, and this program.
+ * The client of the first, and a child of that client, must get EIO for what the grate handled, now
+ * and after exec, and the kernel's answer for nothing of it. All else goes on: what was not
+ * handled, their end, the client of the other grate, and this program.
  */
 #define _GNU_SOURCE
 #include <errno.h>

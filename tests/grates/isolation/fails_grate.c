@@ -1,6 +1,6 @@
 /*
- * Answers geteuid with 4242, and fails in getpgid(1) in the way that --how says. getpgid of others is passed on.
- * A client whose grate has failed must not reach the kernel's own geteuid.
+ * Answers geteuid with 4242, and fails in getpgid(1) in the way that --how says. getpgid of others
+ * is passed on. A client whose grate has failed must not reach the kernel's own geteuid.
  */
 #include <lind/grate.h>
 #include <stdlib.h>

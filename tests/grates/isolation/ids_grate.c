@@ -1,6 +1,7 @@
 /*
- * Handlers that use files for themselves, as root, on the thread of a client that has become somebody else. getpgid opens what root alone may;
- * getsid becomes the user 2000 for the moment; getpriority asks the kernel for the file in the client's name.
+ * Handlers that use files for themselves, as root, on the thread of a client that has become
+ * somebody else. getpgid opens what root alone may; getsid becomes the user 2000 for the moment;
+ * getpriority asks the kernel for the file in the client's name.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,7 @@
 /*
- * The parent of a grate and, started by that, its client. The grate's thread has lent its host thread to the client: who deals with the grate as
- * parents deal with children must not notice. Usage: lends HOW GRATE [OPTIONS]...; says what became of the grate.
+ * The parent of a grate and, started by that, its client. The grate's thread has lent its host
+ * thread to the client: who deals with the grate as parents deal with children must not notice.
+ * Usage: lends HOW GRATE [OPTIONS]...; says what became of the grate.
  */
 #define _GNU_SOURCE
 #include <errno.h>

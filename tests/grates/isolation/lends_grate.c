@@ -1,5 +1,6 @@
 /*
- * Says that it is going to wait for the client, and does something else: --how leaves, two, polls, flags, or waits.
+ * Says that it is going to wait for the client, and does something else: --how leaves, two, polls,
+ * flags, or waits.
  */
 #include <errno.h>
 #include <lind/grate.h>

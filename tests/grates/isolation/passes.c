@@ -1,6 +1,7 @@
 /*
- * Asks, by the calls for interposition, for what belongs to the grate that it is behind: its memory, its table, its handlers, calls in its
- * name. Prints what each attempt answers; a grate that passes such calls on lends nothing by that.
+ * Asks, by the calls for interposition, for what belongs to the grate that it is behind: its
+ * memory, its table, its handlers, calls in its name. Prints what each attempt answers; a grate
+ * that passes such calls on lends nothing by that.
  */
 #include <lind/grate.h>
 #include <stdio.h>

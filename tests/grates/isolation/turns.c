@@ -1,5 +1,6 @@
-/* Sixteen threads, and cages that are born and run programs meanwhile, call geteuid while turns_grate changes who answers: never the kernel.
- * With `find` it goes on until the kernel did. */
+/* Sixteen threads, and cages that are born and run programs meanwhile, call geteuid while
+ * turns_grate changes who answers: never the kernel. With `find` it goes on until the kernel
+ * did. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdio.h>

@@ -1,4 +1,5 @@
-/* Copies between memories in every way there is, redirects a path to its own memory, and blocks while others are served. */
+/* Copies between memories in every way there is, redirects a path to its own memory, and blocks
+ * while others are served. */
 #include "style.h"
 #include <pthread.h>
 

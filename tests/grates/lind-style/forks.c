@@ -1,4 +1,5 @@
-/* Forks, runs itself in the child, waits. With a number, that is what fork must return in the parent. */
+/* Forks, runs itself in the child, waits. With a number, that is what fork must return in the
+ * parent. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

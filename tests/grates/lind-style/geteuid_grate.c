@@ -1,4 +1,5 @@
-/* Says that everybody is user 10. Its handler has one argument, and its dispatcher knows it: both may be. */
+/* Says that everybody is user 10. Its handler has one argument, and its dispatcher knows it: both
+ * may be. */
 #include <lind_syscall.h>
 #include <stdio.h>
 #include <stdlib.h>

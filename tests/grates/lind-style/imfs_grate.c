@@ -116,7 +116,8 @@ HANDLER(on_write)
 	return i < 0 ? FORWARD(1) : r;
 }
 
-/* off_t has 64 bits here and an int's 32 there: the dispatcher calls this through a pointer of the other type. */
+/* off_t has 64 bits here and an int's 32 there: the dispatcher calls this through a pointer of the
+ * other type. */
 static off_t on_lseek(uint64_t grate, ARGS)
 {
 	off_t from = 0;

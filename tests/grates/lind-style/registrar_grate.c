@@ -1,4 +1,5 @@
-/* Writes registrations, copies and table copies of the programs after it to standard error; nobody may have number 102. */
+/* Writes registrations, copies and table copies of the programs after it to standard error; nobody
+ * may have number 102. */
 #include "style.h"
 
 HANDLER(on_register)

@@ -1,4 +1,5 @@
-/* Handlers of many types behind one pointer type, of results and arguments that are not what the call says. */
+/* Handlers of many types behind one pointer type, of results and arguments that are not what the
+ * call says. */
 #include "style.h"
 
 static int one(int x) { return 100 + x; }

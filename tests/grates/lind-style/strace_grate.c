@@ -1,4 +1,5 @@
-/* Writes each call to standard error and sends it on. One macro makes a handler and puts it into the list. */
+/* Writes each call to standard error and sends it on. One macro makes a handler and puts it into
+ * the list. */
 #include "style.h"
 #include <stdarg.h>
 

@@ -1,4 +1,5 @@
-/* client PREFIX: a program whose files below PREFIX are inside a clamp; everything it does must be as without. */
+/* client PREFIX: a program whose files below PREFIX are inside a clamp; everything it does must be
+ * as without. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>

@@ -1,4 +1,5 @@
-/* crowd N: N processes make pipes and files all at once, under numbers that they have had before; each seeks 1 in a pipe and 2 in a file. */
+/* crowd N: N processes make pipes and files all at once, under numbers that they have had before;
+ * each seeks 1 in a pipe and 2 in a file. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/wait.h>

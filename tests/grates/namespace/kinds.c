@@ -1,6 +1,7 @@
 /*
- * kinds [flags]: descriptors of each kind, or open in each way. Whether a clamp takes the calls on them is told by lseek, whose offset says which
- * descriptor it is (its place in the list) and how it was come by: 100 made, 200 dup, 300 dup2, 400 fork, 500 exec, 600 in a message.
+ * kinds [flags]: descriptors of each kind, or open in each way. Whether a clamp takes the calls on
+ * them is told by lseek, whose offset says which descriptor it is (its place in the list) and how
+ * it was come by: 100 made, 200 dup, 300 dup2, 400 fork, 500 exec, 600 in a message.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>

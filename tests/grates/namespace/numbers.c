@@ -1,6 +1,7 @@
 /*
- * numbers IN: one thread keeps changing what is at a number, between /dev/null and IN, by close and open, dup2, and messages; others write
- * to that number. The grates inside refuse pwrite: says whether IN was ever written to, and whether writes elsewhere worked.
+ * numbers IN: one thread keeps changing what is at a number, between /dev/null and IN, by close and
+ * open, dup2, and messages; others write to that number. The grates inside refuse pwrite: says
+ * whether IN was ever written to, and whether writes elsewhere worked.
  */
 #define _GNU_SOURCE
 #include <errno.h>

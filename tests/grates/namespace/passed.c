@@ -1,6 +1,7 @@
 /*
- * passed IN [threads]: descriptors that go in messages, from the directory IN and from elsewhere, over sockets of both kinds, in one process and to a child. The
- * grates inside refuse pwrite: what was inside must be so where it arrives, and what was not must not.
+ * passed IN [threads]: descriptors that go in messages, from the directory IN and from elsewhere,
+ * over sockets of both kinds, in one process and to a child. The grates inside refuse pwrite: what
+ * was inside must be so where it arrives, and what was not must not.
  */
 #define _GNU_SOURCE
 #include <errno.h>

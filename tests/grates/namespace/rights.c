@@ -1,4 +1,5 @@
-/* rights PREFIX: a descriptor from below PREFIX goes to another process in a message, and is still inside there. */
+/* rights PREFIX: a descriptor from below PREFIX goes to another process in a message, and is still
+ * inside there. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,5 @@
-/* swap IN OUT LINK: one thread keeps turning LINK from OUT to IN, another opens LINK/file to write. Says whether IN was ever written to. */
+/* swap IN OUT LINK: one thread keeps turning LINK from OUT to IN, another opens LINK/file to write.
+ * Says whether IN was ever written to. */
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,7 +1,8 @@
 /*
- * taken IN: one thread opens /dev/null again and again. Another puts a file of the directory IN at the number that the first one gets, as soon as it has it,
- * by dup2, and a third writes to what is there. The grates inside refuse pwrite: says whether the file was ever written to, and whether writes elsewhere
- * worked.
+ * taken IN: one thread opens /dev/null again and again. Another puts a file of the directory IN at
+ * the number that the first one gets, as soon as it has it, by dup2, and a third writes to what is
+ * there. The grates inside refuse pwrite: says whether the file was ever written to, and whether
+ * writes elsewhere worked.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -54,7 +55,8 @@ int main(int argc, char **argv)
 	close(number);
 	pthread_create(&threads[0], NULL, put, NULL);
 	pthread_create(&threads[1], NULL, write_to, NULL);
-	/* As far as it gets: who is kept from the processor while it changes a number keeps others waiting. */
+	/* As far as it gets: who is kept from the processor while it changes a number keeps others
+	 * waiting. */
 	for (int i = 0; i < 20000 && time(NULL) < start + 20; i++) {
 		int fd = open("/dev/null", O_WRONLY);
 

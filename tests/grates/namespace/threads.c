@@ -1,4 +1,5 @@
-/* threads PREFIX: 16 threads open, write, read and close files below PREFIX and elsewhere, all at once. */
+/* threads PREFIX: 16 threads open, write, read and close files below PREFIX and elsewhere, all at
+ * once. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>

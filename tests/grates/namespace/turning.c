@@ -1,7 +1,9 @@
 /*
- * turning WAY IN: one thread keeps changing what is at a number, between /dev/null and files in the directory IN, by dup2. Meanwhile the number is sent
- * to ourselves and what arrives is written to (WAY sends; sends-within: by a socket with a name in IN), or children are forked that write to it (WAY
- * forks). The grates inside refuse pwrite: says whether a file in IN was ever written to, and whether writes elsewhere worked.
+ * turning WAY IN: one thread keeps changing what is at a number, between /dev/null and files in the
+ * directory IN, by dup2. Meanwhile the number is sent to ourselves and what arrives is written to
+ * (WAY sends; sends-within: by a socket with a name in IN), or children are forked that write to it
+ * (WAY forks). The grates inside refuse pwrite: says whether a file in IN was ever written to, and
+ * whether writes elsewhere worked.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>

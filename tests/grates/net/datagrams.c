@@ -41,7 +41,8 @@ static void take(const char *way, int fd)
 	printf("%s %c ", way, r > 0 ? byte : '-');
 }
 
-/* PORT FAMILY: datagrams to a bound socket; each way is tried when the other side says so, by a line. */
+/* PORT FAMILY: datagrams to a bound socket; each way is tried when the other side says so, by a
+ * line. */
 static void datagrams(void)
 {
 	static const char *const ways[] = { "read", "readv", "preadv2", "recv", "peek", "recvmsg", "control", "named", "recvmmsg", "splice" };

@@ -29,8 +29,9 @@ void record(int state, int log, int folder);
 void record_stop(void);
 
 /*
- * Makes the files what they may be if the power fails after `count` deeds: of what was not synced since, all (`lost` 0) or what the bits of a random
- * number say. Of the last write, `torn` bytes are missing.
+ * Makes the files what they may be if the power fails after `count` deeds: of what was not synced
+ * since, all (`lost` 0) or what the bits of a random number say. Of the last write, `torn` bytes
+ * are missing.
  */
 void replay(size_t count, size_t torn, uint64_t lost, int state, int log, int folder);
 

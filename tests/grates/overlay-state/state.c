@@ -399,7 +399,8 @@ static void crash_at(size_t count, size_t torn, uint64_t lost)
 	store = NULL;
 }
 
-/* Of a write that the power ended. The log tells by sums how much of it is there; of the file itself a disk writes whole sectors. */
+/* Of a write that the power ended. The log tells by sums how much of it is there; of the file
+ * itself a disk writes whole sectors. */
 static size_t missing(const struct recorded *last)
 {
 	size_t size = 1 + below((unsigned)last->size), left = last->size - size;

@@ -4,7 +4,8 @@
  *
  *     verbs apply|diff|discard|export STATE LOWER [OPTION...] [-- PATH...]
  *
- * KILL_AT=N ends it before the Nth call that changes something on the disk; with FAIL_ON=NAME the first that is to make or remove that fails.
+ * KILL_AT=N ends it before the Nth call that changes something on the disk; with FAIL_ON=NAME the
+ * first that is to make or remove that fails.
  */
 #include "layers.h"
 #include "state_files.h"

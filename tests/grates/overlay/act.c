@@ -1,6 +1,6 @@
 /*
- * Does what its arguments say, one after the other, and prints what came of it: act OPERATION ARGUMENT... [, OPERATION ARGUMENT...]...
- * An operation that fails prints the name of its error.
+ * Does what its arguments say, one after the other, and prints what came of it: act OPERATION
+ * ARGUMENT... [, OPERATION ARGUMENT...]... An operation that fails prints the name of its error.
  */
 #include <dirent.h>
 #include <errno.h>

@@ -4,7 +4,8 @@
 
 static int64_t on_path(const struct lind_call *c)
 {
-	/* A start is not to be followed through a descriptor of the grate that only the kernel's launch knows. */
+	/* A start is not to be followed through a descriptor of the grate that only the kernel's launch
+	 * knows. */
 	return lind_path_call(c, NULL, NULL, NULL);
 }
 

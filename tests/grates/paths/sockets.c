@@ -1,5 +1,6 @@
-/* Names of unix sockets start in the working directory, and get the mask, of the program that gives them: whoever looks at them on the way. `sockets DIRECTORY`,
- * prints what Linux would, and what is in the directory then. */
+/* Names of unix sockets start in the working directory, and get the mask, of the program that gives
+ * them: whoever looks at them on the way. `sockets DIRECTORY`, prints what Linux would, and what is
+ * in the directory then. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <limits.h>

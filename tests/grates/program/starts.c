@@ -1,4 +1,5 @@
-/* starts read PATH: whether PATH can be opened. starts METHOD PROGRAM WORD...: starts PROGRAM with the words in one of many ways, and waits. */
+/* starts read PATH: whether PATH can be opened. starts METHOD PROGRAM WORD...: starts PROGRAM with
+ * the words in one of many ways, and waits. */
 #include <errno.h>
 #include <fcntl.h>
 #include <lind/syscalls.h>

@@ -1,5 +1,5 @@
-/* Tries everything that changes a tree which may not be changed, but for `rw`, and prints how it ended. Linux prints the same on a
- * read-only mount with a writable one in it. */
+/* Tries everything that changes a tree which may not be changed, but for `rw`, and prints how it
+ * ended. Linux prints the same on a read-only mount with a writable one in it. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,6 @@
-/* Descriptors that come in without a path. Started outside, it opens files for writing, starts itself behind readonly, and sends it
- * more; inside, those that write to a protected file must not have come. argv: --allow's directory, then `inside` for the inner one. */
+/* Descriptors that come in without a path. Started outside, it opens files for writing, starts
+ * itself behind readonly, and sends it more; inside, those that write to a protected file must not
+ * have come. argv: --allow's directory, then `inside` for the inner one. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>

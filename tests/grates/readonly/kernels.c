@@ -1,4 +1,5 @@
-/* A root of its own has a directory called dev: it is as protected as any other. The kernel's is not. */
+/* A root of its own has a directory called dev: it is as protected as any other. The kernel's is
+ * not. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <sys/mman.h>

@@ -1,4 +1,5 @@
-/* Below /tmp, which is allowed, files are made and changed from a directory's number and by their own; elsewhere nothing is. */
+/* Below /tmp, which is allowed, files are made and changed from a directory's number and by their
+ * own; elsewhere nothing is. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,4 +1,5 @@
-/* Runs its arguments with room for few descriptors; without arguments makes many calls, of which the grate must keep nothing. */
+/* Runs its arguments with room for few descriptors; without arguments makes many calls, of which
+ * the grate must keep nothing. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdio.h>

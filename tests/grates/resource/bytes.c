@@ -179,7 +179,8 @@ static void waits(void)
 	wait(NULL);
 }
 
-/* Messages of a POSIX queue: what is waited for holds nothing, and what is left of the limit is what of the last one comes. */
+/* Messages of a POSIX queue: what is waited for holds nothing, and what is left of the limit is
+ * what of the last one comes. */
 static void queue(void)
 {
 	struct mq_attr attr = { .mq_maxmsg = 10, .mq_msgsize = 200 };
@@ -223,7 +224,8 @@ static void notes(void)
 	if (!fork()) {
 		struct note got;
 
-		/* An empty one, one of a type, one that is cut, one that is too long, and then the queue is gone. */
+		/* An empty one, one of a type, one that is cut, one that is too long, and then the queue is
+		 * gone. */
 		if (msgrcv(q, &got, 1000, 0, 0) != 0 || got.type != 2 || msgrcv(q, &got, 1000, 3, 0) != 5 || got.type != 3)
 			_exit(1);
 		if (msgrcv(q, &got, 2, -2, MSG_NOERROR) != 2 || msgrcv(q, &got, 2, 0, 0) >= 0 || errno != E2BIG || msgrcv(q, &got, 1000, 0, 0) != 3)

@@ -1,4 +1,5 @@
-/* Programs that use things up: `client WHAT [AMOUNT]`. Prints what it got. Here is what is neither bytes nor memory. */
+/* Programs that use things up: `client WHAT [AMOUNT]`. Prints what it got. Here is what is neither
+ * bytes nor memory. */
 #include "client.h"
 
 long amount = 1000;
@@ -87,8 +88,8 @@ static void files(void)
 	printf("pipe %d\n", pipe(fds));
 }
 
-/* A message with more descriptors than there is room for: where it is sent, as those are open until they are received, and in a child that has
- * more of its own. */
+/* A message with more descriptors than there is room for: where it is sent, as those are open until
+ * they are received, and in a child that has more of its own. */
 static void received(void)
 {
 	union { char bytes[CMSG_SPACE(8 * sizeof(int))]; struct cmsghdr align; } control;

@@ -82,7 +82,8 @@ static void segment(void)
 	printf("file %d\n", open(NAME, O_RDWR | O_CREAT, 0600) >= 0);
 }
 
-/* Memory with a name and without: what it grows by counts, by every way to make it grow, and no more when it is gone. */
+/* Memory with a name and without: what it grows by counts, by every way to make it grow, and no
+ * more when it is gone. */
 static void named(void)
 {
 	struct iovec three[3] = { { data, 3 }, { data, 65536 }, { data, 5 } };
@@ -164,7 +165,8 @@ static void read_named(void)
 	printf(" read %d free %d\n", maker, ftruncate(m, 40 << 20));
 }
 
-/* Each makes memory files and makes them grow until there is no more; all hold what they have until the last is done. */
+/* Each makes memory files and makes them grow until there is no more; all hold what they have until
+ * the last is done. */
 static void race_named(void)
 {
 	int results[2], stay[2];
@@ -192,7 +194,8 @@ static void race_named(void)
 	printf("sum %ld\n", sum);
 }
 
-/* A number that is now a memory file's and now /dev/null's: what is written to it may be too much for the limit. */
+/* A number that is now a memory file's and now /dev/null's: what is written to it may be too much
+ * for the limit. */
 static int turned, memory, null;
 static volatile int turned_enough;
 

@@ -1,4 +1,5 @@
-/* Children one after the other that use a fifth of a millisecond each: as many as the argument says, or without end. */
+/* Children one after the other that use a fifth of a millisecond each: as many as the argument
+ * says, or without end. */
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <time.h>

@@ -1,4 +1,5 @@
-/* Says which calls the grate behind it takes of its program: `takes NR`, and `leaves NR` for what it leaves out of all. */
+/* Says which calls the grate behind it takes of its program: `takes NR`, and `leaves NR` for what
+ * it leaves out of all. */
 #include <lind/grate.h>
 #include <stdint.h>
 

@@ -1,5 +1,6 @@
 #define _GNU_SOURCE
-/* talk BYTES PORT...: sends so much to a server of its own at each port, and says whether the last took half a second or more. */
+/* talk BYTES PORT...: sends so much to a server of its own at each port, and says whether the last
+ * took half a second or more. */
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <stdio.h>

@@ -1,4 +1,5 @@
-/* A grate whose answers have data, given in every way that there is: what arrives is checked by answer.c. */
+/* A grate whose answers have data, given in every way that there is: what arrives is checked by
+ * answer.c. */
 #include <lind/grate.h>
 #include <string.h>
 #include <time.h>

@@ -1,4 +1,5 @@
-/* Declares less than it registers: beyond, with `more` in front of the program. With `self` it registers on its child later. */
+/* Declares less than it registers: beyond, with `more` in front of the program. With `self` it
+ * registers on its child later. */
 #include <lind/typed.h>
 #include <stdio.h>
 

@@ -1,4 +1,5 @@
-/* Passes its client's geteuid on by every table there is, those that it has no right to included. 7 if all is well. */
+/* Passes its client's geteuid on by every table there is, those that it has no right to included. 7
+ * if all is well. */
 #include <errno.h>
 #include <lind/grate.h>
 

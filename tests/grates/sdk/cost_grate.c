@@ -1,4 +1,5 @@
-/* Pairs of calls that cost the kernel the same, one handled in C types and one as it comes: see cost.c. */
+/* Pairs of calls that cost the kernel the same, one handled in C types and one as it comes: see
+ * cost.c. */
 #include <lind/typed.h>
 
 LIND_ON(getpid);

@@ -1,5 +1,6 @@
 /*
- * Random operations on descriptors behind fds_grate, with a model that knows what each number must be.
+ * Random operations on descriptors behind fds_grate, with a model that knows what each number must
+ * be.
  *
  *	fds model SEED STEPS	one thread: duplicates, closes, forks, spawns itself by exec, sends descriptors
  *	fds full		a message with a descriptor waits until the socket that it is for takes it, and a signal ends the wait
@@ -103,7 +104,8 @@ static void move(int to, int from, int close_on_exec)
 	cloexec[to] = close_on_exec;
 }
 
-/* Sends one descriptor to ourselves: it arrives at the lowest free number at or above FIRST, where it is put. */
+/* Sends one descriptor to ourselves: it arrives at the lowest free number at or above FIRST, where
+ * it is put. */
 static void send_and_receive(int fd, int to, int mmsg)
 {
 	int pair[2], got, close_on_exec = below(2);

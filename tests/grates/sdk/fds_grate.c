@@ -1,5 +1,5 @@
-/* Gives a state to every file opened as /tmp/fds-N, and tells what a descriptor's is: call 900 answers N, or 0. 901 answers how
- * many states there are. */
+/* Gives a state to every file opened as /tmp/fds-N, and tells what a descriptor's is: call 900
+ * answers N, or 0. 901 answers how many states there are. */
 #include <lind/fds.h>
 #include <lind/typed.h>
 #include <stdlib.h>
@@ -16,7 +16,8 @@ struct tag {
 
 static int alive;
 
-/* With --pin-only a write goes on whatever the state is, by a descriptor of ours: a grate before us must still know it. */
+/* With --pin-only a write goes on whatever the state is, by a descriptor of ours: a grate before us
+ * must still know it. */
 static int pin_only;
 
 LIND_SETS(set_pin_only, pin_only = 1)
@@ -75,7 +76,8 @@ static int64_t on_alive(const struct lind_call *c)
 	return __atomic_load_n(&alive, __ATOMIC_RELAXED);
 }
 
-/* Nothing with a state is written, whatever the threads of the client do to its number meanwhile. */
+/* Nothing with a state is written, whatever the threads of the client do to its number
+ * meanwhile. */
 static long on_write(struct lind_cx *cx, int fd, struct lind_arg buf, size_t len)
 {
 	struct lind_fd_state *state;

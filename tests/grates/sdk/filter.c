@@ -1,6 +1,7 @@
 /*
- * Behind filter_grate.c: `filter` makes calls from threads, forks and a program that it turns into; `filter signals` is interrupted all the
- * time, `filter fault` and `filter stuck` meet the filter's ends.
+ * Behind filter_grate.c: `filter` makes calls from threads, forks and a program that it turns into;
+ * `filter signals` is interrupted all the time, `filter fault` and `filter stuck` meet the filter's
+ * ends.
  */
 #define _GNU_SOURCE
 #include <errno.h>

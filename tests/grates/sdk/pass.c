@@ -1,6 +1,7 @@
 /*
- * Calls that the grate in front lets go on: `pass` makes some, `pass MILLISECONDS` ends the grate while a thread waits in read. `pass run
- * COMMAND...` starts a grate and outlives it, as what is left of a chain is over with its first program.
+ * Calls that the grate in front lets go on: `pass` makes some, `pass MILLISECONDS` ends the grate
+ * while a thread waits in read. `pass run COMMAND...` starts a grate and outlives it, as what is
+ * left of a chain is over with its first program.
  */
 #include <errno.h>
 #include <pthread.h>

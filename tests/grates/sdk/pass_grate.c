@@ -1,6 +1,7 @@
 /*
- * Lets calls go on, from handlers of both kinds; with --result it forwards them instead. getpgrp says how many reads there have been, getsid
- * ends the grate, and what is let go on changed goes on changed.
+ * Lets calls go on, from handlers of both kinds; with --result it forwards them instead. getpgrp
+ * says how many reads there have been, getsid ends the grate, and what is let go on changed goes on
+ * changed.
  */
 #include <lind/typed.h>
 #include <stdlib.h>
@@ -42,7 +43,8 @@ static int64_t on_geteuid(const struct lind_call *c)
 }
 LIND_RAW("alters", geteuid, on_geteuid);
 
-/* Of a grate that this one is in front of: what that passes on as it came does not come here, where it could not be passed on. */
+/* Of a grate that this one is in front of: what that passes on as it came does not come here, where
+ * it could not be passed on. */
 LIND_RAW("observes", call_by, lind_forward);
 
 LIND_SETS(set_result, result = 1)

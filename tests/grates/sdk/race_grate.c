@@ -1,6 +1,6 @@
 /*
- * Allows what race.c opens only if the name is innocent, and between that decision and the call lets the client's other
- * thread change the name. With --as-is the call goes on as it came.
+ * Allows what race.c opens only if the name is innocent, and between that decision and the call
+ * lets the client's other thread change the name. With --as-is the call goes on as it came.
  */
 #include <lind/typed.h>
 #include <pthread.h>

@@ -39,7 +39,8 @@ static void racing(void)
 	int here = 0, there = 0;
 
 	pthread_create(&other, NULL, toggle, NULL);
-	/* On a busy machine the other thread may not run for long. Without an end, should one of them never be seen. */
+	/* On a busy machine the other thread may not run for long. Without an end, should one of them
+	 * never be seen. */
 	for (int i = 0; i < 20000 || !here || !there; i++) {
 		ssize_t got = read(fd, &byte, 0);
 

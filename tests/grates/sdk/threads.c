@@ -1,4 +1,5 @@
-/* Threads that call a grate once and end, 16 at a time: the grate's workers come and go as fast as they can. */
+/* Threads that call a grate once and end, 16 at a time: the grate's workers come and go as fast as
+ * they can. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdlib.h>

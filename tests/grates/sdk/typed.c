@@ -1,4 +1,5 @@
-/* Runs behind typed_grate: every kind of argument reaches its handler as what it is, or fails as Linux fails. */
+/* Runs behind typed_grate: every kind of argument reaches its handler as what it is, or fails as
+ * Linux fails. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -57,7 +58,8 @@ static void structs(void)
 	SAME(-clock_nanosleep(CLOCK_MONOTONIC, 0, &wrong, NULL), -EINVAL);
 	SAME(syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, 16, NULL), -EFAULT);
 	SAME(syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, NULL, NULL), -EFAULT);
-	/* Nine bytes would be the name with its NUL: without it the handler must see where the name ends. */
+	/* Nine bytes would be the name with its NUL: without it the handler must see where the name
+	 * ends. */
 	SAME(connect(s, (struct sockaddr *)&blocked, 2 + 8), -EPERM);
 	SAME(connect(s, (struct sockaddr *)&other, sizeof other), -ENOENT);
 	SAME(connect(s, (struct sockaddr *)big, sizeof big), -EINVAL);

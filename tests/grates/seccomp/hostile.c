@@ -1,6 +1,7 @@
 /*
- * Tries to get rid of the policy that it runs under, which denies geteuid with EMLINK (31): by the interposition calls, by
- * other ids and numbers, through a child with handlers of its own. Prints what it got away with.
+ * Tries to get rid of the policy that it runs under, which denies geteuid with EMLINK (31): by the
+ * interposition calls, by other ids and numbers, through a child with handlers of its own. Prints
+ * what it got away with.
  */
 #include <errno.h>
 #include <lind/grate.h>

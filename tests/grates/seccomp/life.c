@@ -32,7 +32,8 @@ static void write_file(const char *name)
 	need(fd >= 0 && write(fd, "x", 1) == 1 && !close(fd), name);
 }
 
-/* As editors and compilers do it: a file of a made-up name that takes the place of one, a directory to work in. */
+/* As editors and compilers do it: a file of a made-up name that takes the place of one, a directory
+ * to work in. */
 static void temporary(const char *more)
 {
 	char file[] = "/grates-test/life/new.XXXXXX", dir[] = "/grates-test/life/workXXXXXX", inside[80];

@@ -1,6 +1,7 @@
 /*
- * Opens a path that another thread changes back and forth between one that is allowed and one that is not, and reads what it got.
- * Prints how often it was let in, how often not, and how often it read the forbidden file.
+ * Opens a path that another thread changes back and forth between one that is allowed and one that
+ * is not, and reads what it got. Prints how often it was let in, how often not, and how often it
+ * read the forbidden file.
  */
 #include <errno.h>
 #include <fcntl.h>

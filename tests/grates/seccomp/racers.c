@@ -1,4 +1,5 @@
-/* Sixteen threads and processes make calls that are allowed, decided and denied; each looks at its own results. */
+/* Sixteen threads and processes make calls that are allowed, decided and denied; each looks at its
+ * own results. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /*
- * Random calls: `random SEED CHILDREN`. Children make them, 200 each, of numbers of the table and beyond, with arguments that are sometimes right;
- * whatever becomes of them, we end with 0.
+ * Random calls: `random SEED CHILDREN`. Children make them, 200 each, of numbers of the table and
+ * beyond, with arguments that are sometimes right; whatever becomes of them, we end with 0.
  */
 #define _GNU_SOURCE
 #include <signal.h>

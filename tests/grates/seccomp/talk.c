@@ -1,4 +1,5 @@
-/* Talks to addresses that the policy of `run` allows and to others: by every call that takes one. */
+/* Talks to addresses that the policy of `run` allows and to others: by every call that takes
+ * one. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>

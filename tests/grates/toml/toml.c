@@ -1,4 +1,5 @@
-/* Prints what lind/toml.h makes of standard input: as JSON, or where it is wrong. Reads many texts, each in front of a NUL. */
+/* Prints what lind/toml.h makes of standard input: as JSON, or where it is wrong. Reads many texts,
+ * each in front of a NUL. */
 #include <lind/toml.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-/* closed DIRECTORY: opens until that fails with EIO; then makes a directory, which must not be made. */
+/* closed DIRECTORY: opens until that fails with EIO; then makes a directory, which must not be
+ * made. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

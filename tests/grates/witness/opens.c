@@ -1,4 +1,5 @@
-/* opens TIMES [THREADS PROCESSES]: opens a path of its own so many times, in so many threads and processes. */
+/* opens TIMES [THREADS PROCESSES]: opens a path of its own so many times, in so many threads and
+ * processes. */
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>

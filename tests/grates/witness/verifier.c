@@ -1,4 +1,5 @@
-/* The verifier as a native program: verifier LOG [HEAD [KEY [copy]]], and `-` or an empty KEY for none. */
+/* The verifier as a native program: verifier LOG [HEAD [KEY [copy]]], and `-` or an empty KEY for
+ * none. */
 #include <fcntl.h>
 #include <lind/grate.h>
 #include <string.h>

@@ -9,7 +9,8 @@ pub struct Width(pub u16);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Height(pub u16);
 
-/// The size of the terminal that one of the standard descriptors is, if any is one and knows its size.
+/// The size of the terminal that one of the standard descriptors is, if any is one and knows its
+/// size.
 pub fn terminal_size() -> Option<(Width, Height)> {
     [libc::STDOUT_FILENO, libc::STDERR_FILENO, libc::STDIN_FILENO].into_iter().find_map(size_of)
 }

@@ -35,13 +35,15 @@ fn single_steps(on: bool) {
     }
 }
 
-/// A thread that was interrupted between the two stores of `enter` looked for its guest at address 0, in a signal handler, and in the
-/// handler of that fault again, until the signal stack was full and the process ended.
+/// A thread that was interrupted between the two stores of `enter` looked for its guest at address
+/// 0, in a signal handler, and in the handler of that fault again, until the signal stack was full
+/// and the process ended.
 #[test]
 fn there_is_a_guest_wherever_there_is_a_base() {
     let mut guest = Box::new(MaybeUninit::<Guest>::zeroed());
     let guest = guest.as_mut_ptr();
-    // SAFETY: the handler has the signature of one. Of the guest nothing is read but what is written here.
+    // SAFETY: the handler has the signature of one. Of the guest nothing is read but what is
+    // written here.
     unsafe {
         libc::signal(libc::SIGTRAP, step as extern "C" fn(i32) as usize);
         (&raw mut (*guest).base).write(4096);

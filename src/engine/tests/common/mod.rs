@@ -72,7 +72,8 @@ impl Runner {
         self.run(&argv).unwrap_or_else(|e| panic!("{}", e.reason))
     }
 
-    /// Runs a grate that ends before its program does, and returns how each ended, as a shell would report it.
+    /// Runs a grate that ends before its program does, and returns how each ended, as a shell would
+    /// report it.
     pub fn run_below(&self, grate: &str, app: &str) -> (u8, u8) {
         let ended = |nth: u32| {
             self.install("watch.wasm", &watch(nth));
@@ -112,8 +113,8 @@ pub fn signal(number: u8) -> Status {
     Status::signaled(number)
 }
 
-/// A program that starts the one its arguments name, hears of the end of the `nth` cage after it, and exits as that did. Which
-/// ends first is left to chance, and so is whose child it is by then.
+/// A program that starts the one its arguments name, hears of the end of the `nth` cage after it,
+/// and exits as that did. Which ends first is left to chance, and so is whose child it is by then.
 fn watch(nth: u32) -> String {
     let ended = format!(
         "(func $ended (param $call i32) (result i64)
@@ -163,8 +164,8 @@ fn exit_as(status: &str) -> String {
     )
 }
 
-/// A grate that starts the program its arguments name, with `handlers` (number, entry) over it, and ends as that did.
-/// `elements` are the functions of its table, from 1; `items` define them.
+/// A grate that starts the program its arguments name, with `handlers` (number, entry) over it, and
+/// ends as that did. `elements` are the functions of its table, from 1; `items` define them.
 pub fn grate(items: &str, elements: &str, handlers: &[(u32, u32)]) -> String {
     let wait = "(drop (call $sys3 (i32.const 61) (i64.const -1) (i64.const 0x10f00) (i64.const 0)))";
     grate_that(items, elements, handlers, &format!("{wait} {}", exit_as("(i32.load (i32.const 0x10f00))")))

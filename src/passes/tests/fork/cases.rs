@@ -223,7 +223,8 @@ fn programs_do_not_see_the_exception() {
     );
 }
 
-/// Frames that only hand on what they called for are not there when the program goes on; others are.
+/// Frames that only hand on what they called for are not there when the program goes on; others
+/// are.
 #[test]
 fn frames_that_hold_nothing_are_left_out() {
     all(

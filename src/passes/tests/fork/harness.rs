@@ -244,7 +244,8 @@ pub fn both(engine: &Engine, bytes: &[u8], options: &Options) -> (Module, Module
     (Module::new(engine, bytes).unwrap(), Module::new(engine, changed).unwrap())
 }
 
-/// Checks that an entry does the same whenever it forks. Returns the forks when it forks at each call.
+/// Checks that an entry does the same whenever it forks. Returns the forks when it forks at each
+/// call.
 pub fn check(engine: &Engine, (plain, changed): &(Module, Module), entry: &str, places: &[Where]) -> Forks {
     const FEW: u32 = 40;
     let expected = run(engine, plain, entry, When::Never, Where::Same).0;

@@ -58,7 +58,8 @@ fn only_frames_that_hold_something_take_part() {
     }
 }
 
-/// Otherwise its life would be in as many pieces as there are sites, which costs the compiler's register allocator much.
+/// Otherwise its life would be in as many pieces as there are sites, which costs the compiler's
+/// register allocator much.
 #[test]
 fn what_all_sites_need_is_stored_in_one_place() {
     let text = format!(
@@ -153,7 +154,8 @@ fn pads_are_unlikely() {
                     let (mut reader, mut last) = (body.get_operators_reader().unwrap(), [None, None]);
                     while !reader.eof() {
                         let (op, at) = reader.read_with_offset().unwrap();
-                        // Over the pad, unless it is at the end since exceptions come there as well.
+                        // Over the pad, unless it is at the end since exceptions come there as
+                        // well.
                         let likely = match last {
                             [_, Some(Operator::GlobalGet { .. })] => Some(true),
                             [Some(Operator::I32Const { .. }), Some(Operator::I32Ne)] => Some(true),

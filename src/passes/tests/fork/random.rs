@@ -1,4 +1,5 @@
-//! Random programs: of wasm-smith, which knows every instruction, and of our own, which come far before they trap.
+//! Random programs: of wasm-smith, which knows every instruction, and of our own, which come far
+//! before they trap.
 #![allow(clippy::print_stdout, reason = "the test harness shows it where a test fails")]
 
 use std::collections::HashMap;
@@ -18,8 +19,8 @@ struct Seen {
     returned: u32,
 }
 
-/// How many programs each generator makes: LIND_FORK_PROGRAMS, or a few. The engine compiles slowly when
-/// it was itself compiled without optimisation.
+/// How many programs each generator makes: LIND_FORK_PROGRAMS, or a few. The engine compiles slowly
+/// when it was itself compiled without optimisation.
 fn programs() -> u64 {
     let usual = if cfg!(debug_assertions) { 60 } else { 150 };
     std::env::var("LIND_FORK_PROGRAMS").map_or(usual, |wanted| wanted.parse().expect("LIND_FORK_PROGRAMS is a number"))
@@ -171,7 +172,8 @@ fn with_forks(engine: &Engine, bytes: &[u8], random: &mut Random) -> (Vec<u8>, V
     (bytes, entries)
 }
 
-/// For some exported functions, one that calls it with constants and puts the results into exported globals.
+/// For some exported functions, one that calls it with constants and puts the results into exported
+/// globals.
 fn entries(engine: &Engine, bytes: &[u8], out: &mut String) -> Vec<String> {
     let module = wasmtime::Module::new(engine, bytes).unwrap();
     let mut indices: HashMap<&str, u32> = HashMap::new();

@@ -38,7 +38,7 @@ static uint32_t length_of(uint32_t text)
 }
 
 /* Adds a directory that the program may use, under a name by which it finds it: NAME, or NAME=PATH.
- * One that cannot be opened is left out. */
+ * A directory that cannot be opened is left out. */
 static void add_preopen(uint32_t word, uint32_t size)
 {
 	struct state *s = state();

@@ -1,9 +1,9 @@
 /*
  * Implements WASI's calls on names below a directory.
  *
- * No name leads out of the directory that it is looked up in, be it by `..`, by an absolute path or by a symbolic link: the kernel
- * sees to that (openat2, RESOLVE_BENEATH), or walk.c. Calls that know no such thing act on the last part of a path, in a directory that was
- * opened this way.
+ * No name leads out of the directory that it is looked up in, be it by `..`, by an absolute path or
+ * by a symbolic link: the kernel sees to that (openat2, RESOLVE_BENEATH), or walk.c. Calls that
+ * know no such thing act on the last part of a path, in a directory that was opened this way.
  */
 #include "wasi.h"
 
@@ -66,7 +66,8 @@ static uint32_t length_of(const char *text)
 	return length;
 }
 
-/* Opens the directory of a path's last part. A path that ends in `..`, `.` or nothing is its own directory. */
+/* Opens the directory of a path's last part. A path that ends in `..`, `.` or nothing is its own
+ * directory. */
 static result_t place_of(fd_t fd, char *path, struct place *place)
 {
 	uint32_t end = length_of(path), cut;

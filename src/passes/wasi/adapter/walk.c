@@ -1,5 +1,6 @@
 /*
- * Opening below a directory where openat2 is not to be had, as behind grates that watch paths: one part of the path after the other.
+ * Opening below a directory where openat2 is not to be had, as behind grates that watch paths: one
+ * part of the path after the other.
  *
  * Each directory on the way stays open, so that `..` goes back to the directory where the way came
  * from, whatever is renamed meanwhile. No call here follows a link: the text of a link is put

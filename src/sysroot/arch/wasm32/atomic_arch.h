@@ -1,5 +1,5 @@
-/* Wasm has sequentially consistent atomics only. They are valid on an unshared memory, which a cage's
- * is to the engine; waiting goes through futex(2). */
+/* Wasm has sequentially consistent atomics only. They are valid on an unshared memory, which a
+ * cage's is to the engine; waiting goes through futex(2). */
 #define a_cas a_cas
 static inline int a_cas(volatile int *p, int t, int s)
 {

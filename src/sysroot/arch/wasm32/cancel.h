@@ -3,10 +3,12 @@
 
 hidden long __cancel(void);
 
-/* The word `cancel` of a thread: it was asked to end; the signal that interrupts it may be sent; somebody is sending it. */
+/* The word `cancel` of a thread: it was asked to end; the signal that interrupts it may be sent;
+ * somebody is sending it. */
 #define CANCEL_ASKED 1
 #define CANCEL_OPEN 2
 #define CANCEL_SENDING 4
 
-/* Of sigaction(2) in cages: the interrupted call is not made again, also where the handler that ran first has SA_RESTART. */
+/* Of sigaction(2) in cages: the interrupted call is not made again, also where the handler that ran
+ * first has SA_RESTART. */
 #define SA_LIND_INTERRUPT 0x20000000

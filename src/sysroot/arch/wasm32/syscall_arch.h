@@ -1,5 +1,5 @@
-/* The one way out of a cage. Numbers and structs are x86-64 Linux's; an argument is 64 bits wide, so
- * that offsets travel whole and no call needs splitting. Results in -4095..-1 are errnos. */
+/* The one way out of a cage. Numbers and structs are x86-64 Linux's; an argument is 64 bits wide,
+ * so that offsets travel whole and no call needs splitting. Results in -4095..-1 are errnos. */
 #define __SYSCALL_LL_E(x) (x)
 #define __SYSCALL_LL_O(x) (x)
 

@@ -1,5 +1,6 @@
-/* Included before a generic file that reads an optional argument whether or not it was passed. Clang
- * passes no buffer at all for an empty `...`, and page zero is not mapped: such a read gets zeros. */
+/* Included before a generic file that reads an optional argument whether or not it was passed.
+ * Clang passes no buffer at all for an empty `...`, and page zero is not mapped: such a read gets
+ * zeros. */
 #include <stdarg.h>
 
 static const long __no_varargs[8];

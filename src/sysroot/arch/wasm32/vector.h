@@ -1,5 +1,5 @@
-/* 16 bytes at a time. A load of an aligned block never crosses a page, so it may read past the end of a
- * string, and before its start. */
+/* 16 bytes at a time. A load of an aligned block never crosses a page, so it may read past the end
+ * of a string, and before its start. */
 #include <stdint.h>
 
 typedef uint8_t v16 __attribute__((__vector_size__(16), __may_alias__));
@@ -25,8 +25,9 @@ static inline v16 matches(v16 v, v16 c, int or_zero)
 	return or_zero ? (v16)(v == c) | (v16)(v == splat(0)) : (v16)(v == c);
 }
 
-/* The first byte from s on that matches; no further than the block of 64 in which `end` lies, if that is not 0: then what is
- * returned may be at `end` or after it. Short ways come first, long ones go 64 bytes at a time. */
+/* The first byte from s on that matches; no further than the block of 64 in which `end` lies, if
+ * that is not 0: then what is returned may be at `end` or after it. Short ways come first, long
+ * ones go 64 bytes at a time. */
 static inline __attribute__((__always_inline__))
 const unsigned char *find_byte(const void *s, v16 c, int or_zero, uintptr_t end)
 {

@@ -1,5 +1,5 @@
-/* Where a program starts: the engine calls `_start` with a block of 32-bit words laid out as a kernel
- * lays out a new stack: argc, argv, 0, envp, 0, pairs of auxv. */
+/* Where a program starts: the engine calls `_start` with a block of 32-bit words laid out as a
+ * kernel lays out a new stack: argc, argv, 0, envp, 0, pairs of auxv. */
 #include <features.h>
 
 hidden int __lind_argc;
@@ -12,8 +12,8 @@ extern weak hidden void __lind_expect_workers(void);
 
 int __libc_start_main(int (*)(int, char **, char **), int, char **, void (*)(void), void (*)(void), void (*)(void));
 
-/* Replaces libc's loop over .init_array, which wasm does not have. The reference to __wasm_call_ctors
- * also keeps the linker from wrapping every export in a call to it. */
+/* Replaces libc's loop over .init_array, which wasm does not have. The reference to
+ * __wasm_call_ctors also keeps the linker from wrapping every export in a call to it. */
 hidden void __libc_start_init(void)
 {
 	if (__lind_expect_workers) __lind_expect_workers();

@@ -104,7 +104,8 @@
 #define SIMPLEQ_REMOVE STAILQ_REMOVE
 #define SIMPLEQ_CONCAT STAILQ_CONCAT
 
-/* TAILQ: both ways. A head has the shape of an entry, which is how the end finds the one before it. */
+/* TAILQ: both ways. A head has the shape of an entry, which is how the end finds the one before
+ * it. */
 #define TAILQ_HEAD(name, type) struct name { struct type *tqh_first, **tqh_last; }
 #define TAILQ_HEAD_INITIALIZER(head) { 0, &(head).tqh_first }
 #define TAILQ_ENTRY(type) struct { struct type *tqe_next, **tqe_prev; }

@@ -1,6 +1,7 @@
 /*
- * How long a snapshot of a state takes, and going back to it, without the start of anything: layers STATE ROUNDS. Prints a line "WORD NANOSECONDS" for
- * each. Both end when they are on the disk, as fsync(2) promises.
+ * How long a snapshot of a state takes, and going back to it, without the start of anything: layers
+ * STATE ROUNDS. Prints a line "WORD NANOSECONDS" for each. Both end when they are on the disk, as
+ * fsync(2) promises.
  */
 #include <fcntl.h>
 #include <stdio.h>

@@ -78,7 +78,8 @@ static void op_umask(void)
 	did(umask(mask), "umask(%#o)", mask);
 }
 
-/* Of a path, followed or not, or of an open file. Names other than those of users are not the same on all file systems. */
+/* Of a path, followed or not, or of an open file. Names other than those of users are not the same
+ * on all file systems. */
 static void op_xattr(void)
 {
 	static const char *const names[] = { "user.a", "user.b", "user.c", "user.longer" };

@@ -1,6 +1,7 @@
 /*
- * Random operations on a tree, all that they return as lines, and the tree as text. The same program runs on Linux over a copy of the
- * tree and in a cage over an overlay: lines and trees must be alike. Each file of it is a few lines for each call.
+ * Random operations on a tree, all that they return as lines, and the tree as text. The same
+ * program runs on Linux over a copy of the tree and in a cage over an overlay: lines and trees must
+ * be alike. Each file of it is a few lines for each call.
  *
  *	model run DIR SEED OPERATIONS [ROUNDS]	operations; after each round the tree. Further rounds have the next seeds
  *	model make DIR SEED OPERATIONS	a tree to begin with: operations, then all times set into the past
@@ -65,7 +66,8 @@ static void operations(long count)
 		one_operation();
 }
 
-/* A directory that is read in several calls; every tenth file is long and has a hole, every seventh has two names. */
+/* A directory that is read in several calls; every tenth file is long and has a hole, every seventh
+ * has two names. */
 static void make_many(void)
 {
 	static char bytes[90000];

@@ -6,7 +6,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* Times that operations set are before this, and so are those of the tree at the start: a later one is the clock's. */
+/* Times that operations set are before this, and so are those of the tree at the start: a later one
+ * is the clock's. */
 #define PAST 1000000000
 
 extern uint32_t largest;	/* how far into a file operations go */
@@ -26,7 +27,8 @@ void one_operation(void);
 void close_all(void);
 void be_root(void);
 
-/* The whole tree below the working directory: a line for each name, if there is a file for them; returns a hash of these lines. `numbers`: with inode numbers. */
+/* The whole tree below the working directory: a line for each name, if there is a file for them;
+ * returns a hash of these lines. `numbers`: with inode numbers. */
 uint64_t whole_tree(FILE *to, bool numbers);
 /* Of a time, what both sides must agree on. */
 const char *time_text(int64_t seconds, long nanoseconds, char text[40]);

@@ -17,7 +17,8 @@ static void op_make(void)
 
 	any_path(path);
 	any_path(target);
-	/* Behind a link that leads up, a path could leave the tree, which is another file system's business here. */
+	/* Behind a link that leads up, a path could leave the tree, which is another file system's
+	 * business here. */
 	if (!*target || strstr(target, ".."))
 		return;
 	switch (any(5)) {

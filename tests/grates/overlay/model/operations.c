@@ -4,7 +4,8 @@
 
 int slots[SLOTS] = { -1, -1, -1, -1, -1, -1, -1, -1 };
 
-/* Two plain names may be followed by one `..`: a plain name leads at least one level down, since no link begins with one. */
+/* Two plain names may be followed by one `..`: a plain name leads at least one level down, since no
+ * link begins with one. */
 void any_path(char path[PATH_ROOM])
 {
 	static const char *const names[] = { "a", "b", "c", "d", "e", "longer name", "\303\274" };

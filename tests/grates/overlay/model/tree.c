@@ -99,7 +99,8 @@ static void put_contents(int dir, const char *name, int64_t size)
 	put(" %016llx", (unsigned long long)sum);
 }
 
-/* Extended attributes have no calls that begin at a directory: the path from the working directory. */
+/* Extended attributes have no calls that begin at a directory: the path from the working
+ * directory. */
 static void put_xattrs(const char *path)
 {
 	char list[2000], value[1000], *names[64];

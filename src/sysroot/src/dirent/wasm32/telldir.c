@@ -1,6 +1,7 @@
-/* A position in a directory has 64 bits and on many filesystems is a hash that uses them; telldir returns
- * 32. A position that does not fit gets a number below -1, which stands for it from then on: the table
- * holds each once, however often a program asks. */
+/* A position in a directory has 64 bits and on many filesystems is a hash that uses them; telldir
+ * returns
+ * 32. A position that does not fit gets a number below -1, which stands for it from then on: the
+ * table holds each once, however often a program asks. */
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>

@@ -1,5 +1,5 @@
-/* Thread-local storage. The linker lays out one block per thread and writes __wasm_init_tls, which fills
- * a block and makes it the instance's own; the main thread's is part of the data. */
+/* Thread-local storage. The linker lays out one block per thread and writes __wasm_init_tls, which
+ * fills a block and makes it the instance's own; the main thread's is part of the data. */
 #include <stddef.h>
 #include "pthread_impl.h"
 #include "libc.h"
@@ -24,8 +24,8 @@ int __init_tp(void *p)
 	return 0;
 }
 
-/* Prepares a new thread's block in the calling thread, which is its own only in between: signals wait,
- * since a handler would find that block instead of its thread's. */
+/* Prepares a new thread's block in the calling thread, which is its own only in between: signals
+ * wait, since a handler would find that block instead of its thread's. */
 void *__copy_tls(unsigned char *mem)
 {
 	void *own = __builtin_wasm_tls_base();

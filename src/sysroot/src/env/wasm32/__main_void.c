@@ -1,5 +1,5 @@
-/* Clang names main by its parameters: __main_void for none, __main_argc_argv for two. A program that
- * takes two, or three, gets this __main_void. */
+/* Clang names main by its parameters: __main_void for none, __main_argc_argv for two. A program
+ * that takes two, or three, gets this __main_void. */
 #include <features.h>
 
 extern hidden int __lind_argc;

@@ -1,5 +1,5 @@
-/* The outermost calls of a program's own code. A program that is linked as C++ gets others, in which an exception
- * that nobody catches ends (cxx/outermost.cpp). */
+/* The outermost calls of a program's own code. A program that is linked as C++ gets others, in
+ * which an exception that nobody catches ends (cxx/outermost.cpp). */
 int __main_void(void);
 
 int __lind_call_main(void)

@@ -1,6 +1,7 @@
-/* The last argument is a union that programs declare themselves, and many hand over a plain number for SETVAL instead. Here a union among
- * variable arguments is the address of a copy, unless it has one member only. Which of them came is told by the value: no address is as
- * small as the numbers that a semaphore may have, or as large as negative ones. */
+/* The last argument is a union that programs declare themselves, and many hand over a plain number
+ * for SETVAL instead. Here a union among variable arguments is the address of a copy, unless it has
+ * one member only. Which of them came is told by the value: no address is as small as the numbers
+ * that a semaphore may have, or as large as negative ones. */
 #include <stdarg.h>
 #include <stdint.h>
 #include <sys/sem.h>

@@ -1,5 +1,5 @@
-/* The kernel's struct has 64-bit words, ours 32-bit ones: amounts of memory are given in larger units
- * where they do not fit. */
+/* The kernel's struct has 64-bit words, ours 32-bit ones: amounts of memory are given in larger
+ * units where they do not fit. */
 #include <sys/sysinfo.h>
 #include <stdint.h>
 #include "syscall.h"

@@ -1,10 +1,11 @@
-/* The allocator: two-level segregated fit. Every operation takes constant time, except for growing the heap;
- * neighbours that are free are one block, always.
+/* The allocator: two-level segregated fit. Every operation takes constant time, except for growing
+ * the heap; neighbours that are free are one block, always.
  *
- * A block is a head of eight bytes and what the program gets, which is aligned to 16. The heads form a chain
- * in both directions; `prev` and `size` of neighbours must agree, and freeing checks that they do. Blocks of
- * LARGE bytes and more are mappings of their own. A few freed blocks of each small size are kept aside as they
- * are, still marked as used: most programs soon ask for the same size again. */
+ * A block is a head of eight bytes and what the program gets, which is aligned to 16. The heads
+ * form a chain in both directions; `prev` and `size` of neighbours must agree, and freeing checks
+ * that they do. Blocks of LARGE bytes and more are mappings of their own. A few freed blocks of
+ * each small size are kept aside as they are, still marked as used: most programs soon ask for the
+ * same size again. */
 #ifndef HEAP_H
 #define HEAP_H
 

@@ -10,7 +10,8 @@
 #include "fork_impl.h"
 #include "heap.h"
 
-/* Free blocks of less than FINE bytes are kept in a list per size; larger ones, in 32 lists per power of two. */
+/* Free blocks of less than FINE bytes are kept in a list per size; larger ones, in 32 lists per
+ * power of two. */
 #define LISTS_LOG 5
 #define LISTS (1 << LISTS_LOG)
 #define FINE_LOG 9
@@ -35,7 +36,8 @@ static unsigned kept_bytes[SMALL/UNIT + 1];
 /* The head after the last block of the part of the heap that brk extends. */
 static struct block *end;
 static uintptr_t break_start;
-/* From here to `end` nothing was ever written since brk gave it: it is the end of the last block, which is free. */
+/* From here to `end` nothing was ever written since brk gave it: it is the end of the last block,
+ * which is free. */
 static char *untouched;
 
 static inline void enter(void)
@@ -94,7 +96,8 @@ static void take_out(struct block *b)
 	if (!row[r]) rows &= ~(1u << r);
 }
 
-/* A free block of at least this size: the first of the first list whose blocks are all large enough. */
+/* A free block of at least this size: the first of the first list whose blocks are all large
+ * enough. */
 static struct block *find(uint32_t size)
 {
 	unsigned r, l;
@@ -150,7 +153,8 @@ static void *use(struct block *b, uint32_t has, uint32_t size)
 	return memory_of(b);
 }
 
-/* Turns new memory into a free block, or the end of the one before, followed by a head that is never free. */
+/* Turns new memory into a free block, or the end of the one before, followed by a head that is
+ * never free. */
 static struct block *add(char *start, char *limit, uint32_t prev)
 {
 	struct block *b = (struct block *)start;
@@ -278,7 +282,8 @@ static struct block *find_or_grow(uint32_t size)
 		release_kept();
 		b = find(size);
 	}
-	/* The search skips lists that hold some blocks which would do: what is asked for must lie above. */
+	/* The search skips lists that hold some blocks which would do: what is asked for must lie
+	 * above. */
 	uint32_t ask = size + size/16 + UNIT;
 	if (!b && (!extend_break(ask) || !extend_elsewhere(ask))) b = find(size);
 	if (b) take_out(b);

@@ -1,6 +1,6 @@
 /*
- * musl asks by netlink, which cages have not. By ioctl there are IPv4 addresses alone: neither those of IPv6, nor those of the hardware, nor
- * interfaces without an address.
+ * musl asks by netlink, which cages have not. By ioctl there are IPv4 addresses alone: neither
+ * those of IPv6, nor those of the hardware, nor interfaces without an address.
  */
 #define _GNU_SOURCE
 #include <errno.h>

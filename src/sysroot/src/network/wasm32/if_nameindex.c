@@ -1,6 +1,6 @@
 /*
- * musl asks by netlink, which cages have not. By ioctl: the interfaces that have an IPv4 address, and those that have a number not far
- * above another's.
+ * musl asks by netlink, which cages have not. By ioctl: the interfaces that have an IPv4 address,
+ * and those that have a number not far above another's.
  */
 #define _GNU_SOURCE
 #include <errno.h>

@@ -1,6 +1,6 @@
-/* fork returns twice, which the engine can only do for programs whose code was prepared for it when they
- * were linked. So it has an import of its own: a program that never forks does not import it and runs
- * unprepared. */
+/* fork returns twice, which the engine can only do for programs whose code was prepared for it when
+ * they were linked. So it has an import of its own: a program that never forks does not import it
+ * and runs unprepared. */
 #include "syscall.h"
 #include "pthread_impl.h"
 #include "cancel.h"

@@ -1,4 +1,5 @@
-/* musl refuses this: to Linux the calls are about a thread, to POSIX about a process. Programs for Linux expect what its kernel says. */
+/* musl refuses this: to Linux the calls are about a thread, to POSIX about a process. Programs for
+ * Linux expect what its kernel says. */
 #include <sched.h>
 #include "syscall.h"
 

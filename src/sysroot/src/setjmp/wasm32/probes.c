@@ -8,8 +8,9 @@
 
 #define PAGE 4096
 
-/* The engine does not interrupt a function that calls this, only what it calls. Loads that the compiler keeps are what
- * a signal is taken at: not at the first and last instructions of a function. */
+/* The engine does not interrupt a function that calls this, only what it calls. Loads that the
+ * compiler keeps are what a signal is taken at: not at the first and last instructions of a
+ * function. */
 void __lind_poll(void)
 {
 	static const int nothing = 0;

@@ -1,5 +1,6 @@
-/* printf straight into the stream's buffer. Directives without numbered arguments are carried out here, with the generic
- * file's tables and its floating point; a format that numbers them is read by that file as a whole. */
+/* printf straight into the stream's buffer. Directives without numbered arguments are carried out
+ * here, with the generic file's tables and its floating point; a format that numbers them is read
+ * by that file as a whole. */
 #include "stdio_impl.h"
 #include <ctype.h>
 #include <errno.h>

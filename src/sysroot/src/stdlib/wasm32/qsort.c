@@ -21,9 +21,10 @@
 
 typedef int plain_compare(const void *, const void *);
 
-/* How it is to be sorted: by the function, with the argument if it is qsort_r's. Constant wherever this is inlined are
- * `indirect`, whether the elements are addresses of those to compare, `plain`, whether the function is qsort's, and the
- * width, if it is one of the frequent ones. Registers all of them, as a struct would not be. */
+/* How it is to be sorted: by the function, with the argument if it is qsort_r's. Constant wherever
+ * this is inlined are `indirect`, whether the elements are addresses of those to compare, `plain`,
+ * whether the function is qsort's, and the width, if it is one of the frequent ones. Registers all
+ * of them, as a struct would not be. */
 #define ORDER void (*function)(void), void *arg, int indirect, int plain
 #define SAME_ORDER function, arg, indirect, plain
 

@@ -1,7 +1,8 @@
 /* Sets of bytes, asked 16 bytes at a time. */
 #include "vector.h"
 
-/* A row of bits for each low half of a byte; a bit of it is the high half. Two tables, since a row has 16 bits. */
+/* A row of bits for each low half of a byte; a bit of it is the high half. Two tables, since a row
+ * has 16 bits. */
 struct byteset {
 	v16 low, high;
 };

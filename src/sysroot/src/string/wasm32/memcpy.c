@@ -1,5 +1,5 @@
-/* Short copies by loads and stores from both ends, which may overlap; long ones by the engine. No parameter is restrict:
- * memmove relies on short copies to load everything before they store. */
+/* Short copies by loads and stores from both ends, which may overlap; long ones by the engine. No
+ * parameter is restrict: memmove relies on short copies to load everything before they store. */
 #include <string.h>
 #include "copy.h"
 

@@ -1,5 +1,7 @@
-/* Short needles, of which there are most, are looked for without knowing where the haystack ends. Of others, candidates are where the needle's first and last byte both match, 16 positions at a time; the generic
- * search, whose time is linear in the worst case, takes over when too many of them fail. */
+/* Short needles, of which there are most, are looked for without knowing where the haystack ends.
+ * Of others, candidates are where the needle's first and last byte both match, 16 positions at a
+ * time; the generic search, whose time is linear in the worst case, takes over when too many of
+ * them fail. */
 #include <stddef.h>
 #include <string.h>
 #include "vector.h"

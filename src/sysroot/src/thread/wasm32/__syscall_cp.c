@@ -1,5 +1,5 @@
-/* A cancellation point. pthread_cancel.c, if linked, replaces it: programs that cancel nothing take one call less on their way
- * to every read and write. */
+/* A cancellation point. pthread_cancel.c, if linked, replaces it: programs that cancel nothing take
+ * one call less on their way to every read and write. */
 #include "pthread_impl.h"
 #include "syscall.h"
 

@@ -1,4 +1,5 @@
-/* The locals of these functions are not in linear memory, so a thread can give its stack away and still exit. */
+/* The locals of these functions are not in linear memory, so a thread can give its stack away and
+ * still exit. */
 #include "pthread_impl.h"
 #include "syscall.h"
 #include "stacks.h"

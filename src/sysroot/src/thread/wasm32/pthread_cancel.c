@@ -1,11 +1,12 @@
-/* Cancellation without program counters. Elsewhere the signal handler looks whether it interrupted the
- * window between the check and the system call; here the call itself answers EINTR, because the signal is
- * pending or arrives and its handler does not restart calls. That leaves no window as long as the kernel
- * delivers what is pending at entry.
+/* Cancellation without program counters. Elsewhere the signal handler looks whether it interrupted
+ * the window between the check and the system call; here the call itself answers EINTR, because the
+ * signal is pending or arrives and its handler does not restart calls. That leaves no window as
+ * long as the kernel delivers what is pending at entry.
  *
- * A signal that ends a wait must not meet any other one: a call that is not a cancellation point, or one of a
- * thread that has cancellation disabled by now. So a thread says when it may be sent, in the word `cancel`,
- * and whoever withdraws that permission takes the signal that was sent meanwhile before it goes on. */
+ * A signal that ends a wait must not meet any other one: a call that is not a cancellation point,
+ * or one of a thread that has cancellation disabled by now. So a thread says when it may be sent,
+ * in the word `cancel`, and whoever withdraws that permission takes the signal that was sent
+ * meanwhile before it goes on. */
 #include <string.h>
 #include "pthread_impl.h"
 #include "syscall.h"

@@ -14,7 +14,8 @@
 
 static volatile int places[PLACES];
 
-/* Without waiting for __vm_lock, as munmap does: the caller has, or nobody else knows the memory. */
+/* Without waiting for __vm_lock, as munmap does: the caller has, or nobody else knows the
+ * memory. */
 static void unmap(pthread_t t)
 {
 	__syscall(SYS_munmap, t->map_base, t->map_size);

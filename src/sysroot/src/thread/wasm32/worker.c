@@ -1,7 +1,8 @@
-/* Threads that come to a grate from outside. A client's thread that calls a grate runs the handler in an
- * instance of its own over the grate's memory: the engine maps a stack and a block of thread-local
- * storage, sets __stack_pointer, and calls __lind_worker_init once; __lind_worker_exit when that host
- * thread ends. To the rest of libc such a worker is a detached thread. Only grates link this file. */
+/* Threads that come to a grate from outside. A client's thread that calls a grate runs the handler
+ * in an instance of its own over the grate's memory: the engine maps a stack and a block of
+ * thread-local storage, sets __stack_pointer, and calls __lind_worker_init once; __lind_worker_exit
+ * when that host thread ends. To the rest of libc such a worker is a detached thread. Only grates
+ * link this file. */
 #include <string.h>
 #include "pthread_impl.h"
 #include "stdio_impl.h"
@@ -23,8 +24,8 @@ weak_alias(no_file, __stdin_used);
 weak_alias(no_file, __stdout_used);
 weak_alias(no_file, __stderr_used);
 
-/* __tl_lock does nothing in programs without pthread_create.c, for which other files have a weak one: but here there are
- * threads. */
+/* __tl_lock does nothing in programs without pthread_create.c, for which other files have a weak
+ * one: but here there are threads. */
 __attribute__((__used__))
 static __typeof__(&__pthread_create) const real_thread_list = __pthread_create;
 
@@ -36,9 +37,9 @@ static void lock_from_now_on(FILE *f)
 	if (f && f->lock < 0) f->lock = 0;
 }
 
-/* Runs before the program's constructors. A worker may come at any time after a registration, while the
- * main thread is inside malloc, say; so this process uses its locks from the start, and the extra thread
- * counted here keeps it so. */
+/* Runs before the program's constructors. A worker may come at any time after a registration, while
+ * the main thread is inside malloc, say; so this process uses its locks from the start, and the
+ * extra thread counted here keeps it so. */
 hidden void __lind_expect_workers(void)
 {
 	main_thread = __pthread_self();

@@ -1,4 +1,5 @@
-/* The offset is one argument of 64 bits, and the next, meant for its upper half, is not looked at. */
+/* The offset is one argument of 64 bits, and the next, meant for its upper half, is not looked
+ * at. */
 #define _BSD_SOURCE
 #include <sys/uio.h>
 #include "syscall.h"
