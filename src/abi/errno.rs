@@ -1,4 +1,4 @@
-//! errno(3): the numbers of Linux on x86-64, their names and what strerror(3) says.
+//! errno(3): the numbers of Linux on x86-64, their names and the messages of strerror(3).
 
 /// An error number. On the wire a failed call returns its negative.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]

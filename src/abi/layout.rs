@@ -1,7 +1,7 @@
 //! The structs that cross between guest and kernel.
 //!
 //! Most are laid out exactly as the x86-64 kernel lays them out, so that host calls fill guest
-//! memory directly. Those marked *guest* hold pointers or longs and so have a layout of their
+//! memory directly. Those marked *guest* contain pointers or longs and so have a layout of their
 //! own (32-bit words); the kernel translates them. Sizes and offsets are asserted here and, by
 //! generated C, against the sysroot's headers.
 
@@ -220,7 +220,7 @@ structs! {
     LindArg "lind_arg", "struct lind_arg" in "lind/grate.h" = 16 { value: u64, cage: u64, }
     /// A call as a grate's handler sees it.
     LindCall "lind_call", "struct lind_call" in "lind/grate.h" = 120 { nr: u32, pad: u32 as "", caller: u64, target: u64, args: [LindArg; 6], }
-    /// Where calls on descriptors go, as `route_fds` takes it.
+    /// The routes of calls on descriptors, for `route_fds`.
     LindFdRoutes "lind_fd_routes", "struct lind_fd_routes" in "lind/grate.h" = 96 { words: u64, count: u32, mask: u32, unset: u64, set: u64, numbers: [u64; 8], }
     /// A handler writes this behind the call it was given, and returns `ANSWER`, to have data
     /// copied for it.

@@ -23,7 +23,7 @@ pub mod effect {
     pub const EXEC: u16 = 32;
     /// Gives an existing file another name.
     pub const LINK: u16 = 64;
-    /// The flags argument of open(2) says: READ, WRITE, CREATE.
+    /// The effect depends on the flags of open(2): READ, WRITE, CREATE.
     pub const OPEN: u16 = 128;
     /// Changes what is mounted, or the root: for administrators.
     pub const MOUNT: u16 = 256;
@@ -46,7 +46,7 @@ pub enum End {
     Open,
     /// Unless IN_DONT_FOLLOW is in the mask of inotify_add_watch(2).
     Watch,
-    /// The path is not looked up: what a symbolic link is to say.
+    /// The path is not looked up: it is the text of a symbolic link.
     Text,
 }
 
@@ -106,7 +106,7 @@ impl FileUse {
         })
     }
 
-    /// The descriptor arguments that are no start of a path, with what happens through them.
+    /// The descriptor arguments at which no path starts, with the effects through them.
     pub fn descriptors(&self) -> impl Iterator<Item = (usize, u16)> + '_ {
         let args = self.row().args;
         let fds = args.iter().enumerate().filter(|(_, (_, kind))| matches!(kind, Kind::Fd)).map(|(at, _)| at);

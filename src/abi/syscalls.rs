@@ -63,7 +63,8 @@ implemented {
     43   net      accept(fd: Fd, addr: Out<Sockaddr>, len: InOut<u32>) -> NewFd;
     44   net      sendto(fd: Fd, buf: In<u8>, len: Len, flags: MsgFlags, addr: In<Sockaddr>, addr_len: Len) -> usize;
     45   net      recvfrom(fd: Fd, buf: Out<u8>, len: Len, flags: MsgFlags, addr: Out<Sockaddr>, addr_len: InOut<u32>) -> usize;
-    /// SCM_CREDENTIALS must name the calling cage itself, as for who may not speak for others.
+    /// SCM_CREDENTIALS must name the calling cage itself, as for a process that may not speak for
+    /// others.
     46   net      sendmsg(fd: Fd, msg: In<Msghdr>, flags: MsgFlags) -> usize;
     /// No path starts at a directory that was received, and no epoll instance that was received can
     /// be changed. Messages from outside the runner have process 0 in SCM_CREDENTIALS.
@@ -131,7 +132,8 @@ implemented {
     95   fs       umask(mask: Mode) -> Mode;
     96   time     gettimeofday(tv: Out<Timeval>, tz: Out<Timezone>) -> ();
     97   process  getrlimit(resource: Resource, limit: Out<Rlimit>) -> ();
-    /// ru_maxrss is what is mapped; a grate's handler counts for the client whose call it serves.
+    /// ru_maxrss is the mapped memory; a grate's handler counts for the client whose call it
+    /// serves.
     98   process  getrusage(who: RusageWho, usage: Out<Rusage>) -> ();
     99   process  sysinfo(info: Out<Sysinfo>) -> ();
     100  time     times(buf: Out<Tms>) -> i64;
@@ -163,7 +165,7 @@ implemented {
     126  process  capset(header: InOut<[i32; 2]>, data: In<u32>) -> ();
     127  signal   rt_sigpending(set: Out<Sigset>, size: Len) -> ();
     128  signal   rt_sigtimedwait(set: In<Sigset>, info: Out<Siginfo>, timeout: In<Timespec>, size: Len) -> Signal;
-    /// See kill for who may signal whom. Of the union the first seven words are kept.
+    /// The permissions are those of kill. The first seven words of the union are kept.
     129  signal   rt_sigqueueinfo(pid: Pid, sig: Signal, info: In<Siginfo>) -> ();
     130  signal   rt_sigsuspend(mask: In<Sigset>, size: Len) -> ();
     131  signal   sigaltstack(new: In<Stack>, old: Out<Stack>) -> ();
@@ -175,11 +177,12 @@ implemented {
     137  fs       statfs(path: Path, buf: Out<Statfs>) -> ();
     138  fs       fstatfs(fd: Fd, buf: Out<Statfs>) -> ();
     140  process  getpriority(which: i32, who: i32) -> i32;
-    /// Kept and inherited; the host's scheduler is not told.
+    /// The value is kept and inherited, but does not affect the host's scheduler.
     141  process  setpriority(which: i32, who: i32, priority: i32) -> ();
     142  process  sched_setparam(pid: Pid, param: Addr) -> ();
     143  process  sched_getparam(pid: Pid, param: Addr) -> ();
-    /// Kept and inherited; the host's scheduler is not told. SCHED_DEADLINE is EPERM for everyone.
+    /// The policy is kept and inherited, but does not affect the host's scheduler. SCHED_DEADLINE
+    /// is EPERM for everyone.
     144  process  sched_setscheduler(pid: Pid, policy: i32, param: Addr) -> i32;
     145  process  sched_getscheduler(pid: Pid) -> i32;
     146  process  sched_get_priority_max(policy: i32) -> i32;
@@ -192,9 +195,13 @@ implemented {
     /// As mlock.
     151  memory   mlockall(flags: i32) -> ();
     152  memory   munlockall() -> ();
-    /// Names, dumpable, no_new_privs, timer slack, the signal for when the parent (as a whole, not the thread that forked) ends, who takes orphans, and SECCOMP_MODE_STRICT, which is of the whole cage; others are EINVAL.
+    /// Names, dumpable, no_new_privs, timer slack, the signal for the end of the parent (as a
+    /// whole, not of the thread that forked), PR_SET_CHILD_SUBREAPER, and SECCOMP_MODE_STRICT,
+    /// which applies to the whole cage; others are EINVAL.
     157  process  prctl(op: PrctlOp, a: u64, b: u64, c: u64, d: u64) -> i32;
-    /// A hard limit goes down; with CAP_SYS_RESOURCE up again, to what the cage was started with. NOFILE, AS, DATA, FSIZE, CPU bind; the others are kept and inherited.
+    /// A hard limit can only be lowered; with CAP_SYS_RESOURCE raised again, to the value with
+    /// which the cage was started. NOFILE, AS, DATA, FSIZE, CPU bind; the others are kept and
+    /// inherited.
     160  process  setrlimit(resource: Resource, limit: In<Rlimit>) -> ();
     /// The file system that holds the root.
     162  fs       sync() -> ();
@@ -227,7 +234,7 @@ implemented {
     218  process  set_tid_address(addr: Addr) -> Pid;
     220  ipc      semtimedop(id: i32, ops: In<Sembuf>, count: Len, timeout: In<Timespec>) -> ();
     221  fs       fadvise64(fd: Fd, offset: Off, len: Off, advice: Fadvice) -> ();
-    /// Of clocks of processor time only the process's.
+    /// The only clock of processor time is the process's.
     222  time     timer_create(clock: Clock, event: In<Sigevent>, id: Out<i32>) -> ();
     223  time     timer_settime(id: i32, flags: TimerFlags, new: In<Itimerspec>, old: Out<Itimerspec>) -> ();
     224  time     timer_gettime(id: i32, value: Out<Itimerspec>) -> ();
@@ -252,7 +259,7 @@ implemented {
     /// SIGEV_THREAD wants an end of a socketpair(2) where Linux wants a netlink socket.
     244  ipc      mq_notify(fd: Fd, event: In<Sigevent>) -> ();
     245  ipc      mq_getsetattr(fd: Fd, new: In<MqAttr>, old: Out<MqAttr>) -> ();
-    /// __WCLONE finds no child: the end of each is told by SIGCHLD.
+    /// __WCLONE finds no child: the end of each is reported by SIGCHLD.
     247  process  waitid(kind: i32, id: Pid, info: Out<Siginfo>, options: WaitFlags, usage: Out<Rusage>) -> ();
     253  fs       inotify_init() -> NewFd;
     /// Nothing in /proc or /dev can be watched, but files that are open.
@@ -351,9 +358,10 @@ implemented {
     /// Replaces the whole table of `target` by that of `source`.
     1003 threei   copy_handler_table_to_cage(source: u64, target: u64) -> ();
     /// Starts a program in a new cage that has a copy of the caller's table, then these entries.
-    /// Entry 0xffffffff leaves a number as the caller has it, where the default entry would take it.
-    /// With LIND_SPAWN_WAITS the child may begin only when the calling thread waits for a child, or ends: then it can run on the
-    /// host thread that has nothing else to do. EINVAL for other flags.
+    /// Entry 0xffffffff routes a number as the caller's own calls, where the default entry would
+    /// take it. With LIND_SPAWN_WAITS the child may begin only when the calling thread waits for a
+    /// child, or ends: then it can run on the host thread that has nothing else to do. EINVAL for
+    /// other flags.
     1004 threei   spawn(path: Path, argv: StrArray, envp: StrArray, handlers: In<SpawnHandler>, count: Len, spawn_flags: SpawnFlags) -> Pid;
     /// Calls function `entry` of the caller when a descendant ends: its id and wait status are the first two arguments.
     1005 threei   exit_notice(entry: u64) -> ();
@@ -384,8 +392,8 @@ implemented {
     /// the runner's command line.
     1011 threei   host_file(number: u64) -> NewFd;
     /// Says that a call of `client`, a descendant of the caller or the caller itself, was refused
-    /// with an error; 0 where it was ended. `text` holds the rule, what was asked for, and what
-    /// would have to be allowed, each ended by a NUL. The process that started the runner gets the
+    /// with an error; 0 where it was ended. `text` holds the rule, the request, and the permission
+    /// that would allow it, each ended by a NUL. The process that started the runner gets the
     /// message; EOPNOTSUPP if it has not asked for denials.
     1012 threei   denied(client: u64, number: u64, error: u64, text: In<u8>, len: Len) -> ();
 }

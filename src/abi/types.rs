@@ -1,9 +1,9 @@
 //! The types of system call arguments and results.
 //!
-//! Each says how it reads from a raw argument and which [`Kind`] it is, so that one row of the
-//! table serves the kernel, strace and the documentation. Integers keep the low bits, as Linux
-//! does for an `int` parameter. None of these types can be dereferenced: an address is a claim
-//! of the guest, and the kernel's memory doors are what checks it.
+//! Each type can be made from a raw argument and has a [`Kind`], so that one row of the table
+//! serves the kernel, strace and the documentation. Integers keep the low bits, as Linux does for
+//! an `int` parameter. None of these types can be dereferenced: an address is a claim of the guest,
+//! and the kernel's memory doors are what checks it.
 
 use core::marker::PhantomData;
 use core::mem::MaybeUninit;
@@ -156,7 +156,7 @@ pub enum Kind {
 pub trait ArgType: Sized {
     /// How to print it.
     const KIND: Kind;
-    /// Reads it from the wire. Never fails: what is wrong with a value is for the call to say.
+    /// Reads it from the wire. Never fails: the call itself checks the value.
     fn from_arg(arg: Arg) -> Self;
 }
 
@@ -310,11 +310,11 @@ owned! {
     Fd { number: i32 } Fd, |v| low32(v).cast_signed();
     /// A directory's file descriptor, or AT_FDCWD.
     DirFd { number: i32 } DirFd, |v| low32(v).cast_signed();
-    /// Where a NUL-terminated path is said to be.
+    /// The address of a NUL-terminated path; it is not checked yet.
     Path { addr: u64 } Path, |v| v;
-    /// Where a NUL-terminated string is said to be.
+    /// The address of a NUL-terminated string; it is not checked yet.
     Str { addr: u64 } Str, |v| v;
-    /// Where a NULL-terminated array of 32-bit string pointers is said to be.
+    /// The address of a NULL-terminated array of 32-bit string pointers; it is not checked yet.
     StrArray { addr: u64 } StrArray, |v| v;
 }
 
@@ -330,7 +330,7 @@ impl RetType for NewFd {
     }
 }
 
-/// A type that has a place in [`layout`](crate::layout) and so can stand behind a pointer.
+/// A type that has a layout in [`layout`](crate::layout), so that a pointer can point to it.
 pub trait HasLayout {
     /// Its name and size.
     const LAYOUT: &'static Layout;

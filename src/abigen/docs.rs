@@ -1,4 +1,5 @@
-//! docs/syscalls.md: what is there, what is not, what is not supported.
+//! Generates docs/syscalls.md: the supported calls, the missing ones, and the differences from
+//! Linux.
 
 use std::fmt::Write;
 

@@ -1,4 +1,4 @@
-//! lind/path_table.h: what calls do to files, as data for grates.
+//! Generates lind/path_table.h: the effects of calls on files, as data for grates.
 
 use std::fmt::Write;
 
@@ -69,7 +69,8 @@ fn absent_of(used: &FileUse) -> i32 {
     if is_implemented(used) { 0 } else { lind_abi::absent(used.row().nr).raw() }
 }
 
-/// The header. Its data is `static`: the SDK's paths.c includes it, and whoever wants all rows.
+/// The header. Its data is `static`: it is included by the SDK's paths.c, and by programs that need
+/// all rows.
 pub fn header() -> String {
     let mut out = format!("{C_BANNER}{TYPES}");
     for (name, bit) in EFFECTS {

@@ -103,7 +103,7 @@ fn layouts() -> Vec<&'static str> {
             }
         }
     }
-    // These stand inside others, or only in grates' own tables.
+    // These are parts of other structs, or are used only in grates' own tables.
     layouts.extend(
         lind_abi::layout::STRUCTS.iter().map(|s| s.layout.name).filter(|n| !layouts.contains(n)).collect::<Vec<_>>(),
     );

@@ -172,7 +172,7 @@ fn copied(call: &str, layout: &Layout) -> Shape {
     Shape::Copied(c_type, count)
 }
 
-/// Where Linux gives NULL a meaning of its own.
+/// Whether NULL is a valid argument with a meaning of its own, as on Linux.
 fn nullable(call: &str, arg: &str) -> bool {
     match call {
         "utimensat" | "futimesat" | "fanotify_mark" | "quotactl" => true,

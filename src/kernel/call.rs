@@ -119,11 +119,11 @@ impl Ctx<'_> {
     /// interruption: the loop of `blocking`, for calls so short that a closure would cost a frame.
     #[inline(always)]
     pub fn again<T>(&self, result: &Result<T>) -> bool {
-        // By its parts: a context that nobody asks for the address of is never written down.
+        // Passed by its parts: a context whose address is not taken is never stored.
         matches!(result, Err(Errno::EINTR)) && goes_on(self.kernel, self.caller, self.thread)
     }
 
-    /// Waits for so many nanoseconds, within a call that waits for something that tells nobody.
+    /// Waits for so many nanoseconds, within a call that waits for an event without a notification.
     ///
     /// # Errors
     /// EINTR.
@@ -397,7 +397,7 @@ fn pass_own(
     }
 }
 
-/// Checks whose a call's arguments are, and routes it by `table`.
+/// Checks the cages that a call's arguments refer to, and routes it by `table`.
 fn pass_any(
     kernel: &Arc<Kernel>,
     thread: &Thread,

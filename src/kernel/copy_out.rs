@@ -63,7 +63,7 @@ fn try_give(
     given
 }
 
-/// The copy as the grate would make it itself, where that is somebody else's to make.
+/// Makes the copy as a call of the grate, if another grate handles such calls.
 #[cold]
 fn through_handlers(
     kernel: &Arc<Kernel>,

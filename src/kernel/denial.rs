@@ -10,13 +10,13 @@ use lind_abi::{CageId, Errno, Result};
 use crate::Kernel;
 use crate::cage::Cage;
 
-/// The longest text: a path, and what is said about it.
+/// The longest text: a path, and a description of the rule.
 const MOST: usize = 16 << 10;
 
 /// Something that was refused.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Denial {
-    /// The program of the grate that says so.
+    /// The program of the grate that reports it.
     pub grate: String,
     /// The cage whose call was refused.
     pub client: CageId,
@@ -38,7 +38,7 @@ pub struct Denial {
 pub type Listener = Box<dyn Fn(&Kernel, &Denial) + Send + Sync>;
 
 impl Kernel {
-    /// Has `listener` be told what grates refuse. Once.
+    /// Makes `listener` get the denials of grates. Once.
     pub fn listen_to_denials(&self, listener: Listener) {
         let _ = self.denials.set(listener);
     }
@@ -66,7 +66,7 @@ impl Kernel {
         Ok(())
     }
 
-    /// Whether somebody listens, and what a text may have.
+    /// Checks that there is a listener, and that a text is not too long.
     pub(crate) fn takes_denial(&self, length: usize) -> Result<()> {
         match (self.denials.get(), length <= MOST) {
             (None, _) => Err(Errno::EOPNOTSUPP),

@@ -18,17 +18,18 @@ pub struct Event {
     waiting: AtomicU32,
 }
 
-/// How often an event had happened when somebody looked.
+/// The number of times that an event had happened at a look.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Seen(u32);
 
 impl Event {
-    /// To be taken before looking at what the event is about.
+    /// Has to be taken before looking at the state that the event is about.
     pub fn seen(&self) -> Seen {
         Seen(self.generation.load(Ordering::SeqCst))
     }
 
-    /// Says that what it is about has changed. Costs a host call only if somebody waits.
+    /// Notifies of a change of the state that it is about. Costs a host call only if a thread
+    /// waits.
     pub fn notify_all(&self) {
         self.generation.fetch_add(1, Ordering::SeqCst);
         if self.waiting.load(Ordering::SeqCst) != 0 {

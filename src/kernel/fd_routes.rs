@@ -135,7 +135,7 @@ impl Routes {
         Err(Errno::ENOSPC)
     }
 
-    /// Where a call goes that the cage makes on itself and its table sends to `to`.
+    /// The destination of a call that the cage makes on itself and its table sends to `to`.
     #[inline(always)]
     pub fn follow(&self, number: u32, first: u64, to: Packed) -> Packed {
         let any = self.any.get(number as usize / 64).map_or(0, |any| any.load(Ordering::Acquire));
@@ -157,7 +157,7 @@ impl Routes {
 }
 
 impl Route {
-    /// The cage by whose table the call goes; None if its handler is to be entered.
+    /// The cage whose table routes the call; None if the handler is to be entered.
     #[inline]
     fn table(&self, number: u32, first: u64) -> Option<&Cage> {
         let numbers = self.numbers.get(number as usize / 64)?;

@@ -1,8 +1,8 @@
 //! Host calls that take guest addresses, and the conversion of host errors to errno.
 //!
 //! A guest address reaches the host as a [`HostRange`](crate::mem::HostRange), which lies inside a
-//! reservation that lives as long as the cage. The host kernel answers EFAULT for what is not
-//! mapped, so nothing here can fault.
+//! reservation that lives as long as the cage. The host kernel answers EFAULT for unmapped pages,
+//! so nothing here can fault.
 #![allow(unsafe_code)]
 
 use std::os::fd::{AsRawFd, BorrowedFd};

@@ -6,8 +6,8 @@
 //!
 //! # Module map
 //! - [`call`]: from a number and six arguments to a kernel function or a grate
-//! - [`copy_out`]: what a grate's handler has copied when it returns
-//! - [`denial`]: what grates have refused
+//! - [`copy_out`]: copies that are made when a grate's handler returns
+//! - [`denial`]: reports of calls that grates have refused
 //! - [`threei`], [`authority`]: handler tables, and who may change or name what
 //! - [`cage`]: cages and their threads, birth, exit, wait, signals
 //! - [`event`]: waiting for something that happens inside the kernel
@@ -22,8 +22,8 @@
 //! - [`sealed`]: memory files that nobody can change any more
 //! - `ipc`: System V shared memory, semaphores and message queues
 //! - `terminal`: sessions' terminals and pseudoterminals
-//! - [`stdio`]: what the runner itself has to say
-//! - `writing`: opening for writing, which is refused for what a cage runs
+//! - [`stdio`]: messages of the runner itself
+//! - `writing`: opening for writing, which is refused for files that a cage executes
 //! - `sys`: one function per system call, by area
 //!
 //! # Lock order
@@ -136,14 +136,14 @@ pub struct Kernel {
     denials: OnceLock<denial::Listener>,
     engine: OnceLock<Box<dyn GuestRuntime>>,
     line: OnceLock<cage::Line>,
-    /// How the program of the command line ended, that all its grates stand before.
+    /// The end of the command behind all grates of the command line.
     pub(crate) command_end: OnceLock<cage::Status>,
     /// Whether this process has been stopped together with its first cage, and has not got a
     /// SIGCONT yet. Held while it is stopped, and while cages get SIGCONT.
     pub(crate) stopped_outside: Mutex<bool>,
     /// Whether the run ends after a time.
     pub(crate) timed: AtomicBool,
-    /// Files of volumes that the host executes with other rights than those of who executes them.
+    /// Files of volumes that give other rights when they are executed at the host.
     pub set_ids: set_id::SetIds,
     /// The number of cages made so far.
     pub(crate) cages_made: AtomicU64,

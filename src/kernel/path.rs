@@ -59,7 +59,7 @@ impl Start {
         Dir { fd: self.as_fd(), mount }
     }
 
-    /// Where it is, if it is in one of our trees.
+    /// Its place, if it is in one of our trees.
     #[inline]
     pub(crate) fn place(&self) -> Option<&Place> {
         match self {
@@ -118,7 +118,8 @@ impl Within {
         self.scoped
     }
 
-    /// Takes RESOLVE_IN_ROOT out, which says nothing of the root itself; whether it was there.
+    /// Removes RESOLVE_IN_ROOT, which has no effect for the root itself; returns whether it was
+    /// set.
     pub(crate) fn take_in_root(&mut self) -> bool {
         let was = self.starts_anew();
         self.flags.remove(ResolveFlags::IN_ROOT);

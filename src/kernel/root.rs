@@ -51,7 +51,7 @@ use table::{Dir, MountId, Table};
 /// How often a look-up that met a rename is made again.
 const PATIENCE: u32 = 256;
 
-/// Room for what the host says about mounts: mostly enough, so that it is read in one piece.
+/// Room for the host's list of mounts: mostly enough, so that it is read in one piece.
 const MOUNTS: usize = 8 << 10;
 
 /// The mechanism that keeps guests inside the root.
@@ -81,7 +81,7 @@ pub enum Change {
     Make,
     /// Removes a name.
     Remove,
-    /// Moves it: [`Root::check_move`] says whether that may be.
+    /// Moves it: [`Root::check_move`] decides whether that is possible.
     Move,
 }
 
@@ -99,7 +99,7 @@ pub struct Root {
     parting: Option<Parting>,
     read_only: bool,
     table: Option<Table>,
-    /// Where further mounts are, and whether they cannot be changed.
+    /// Further mounts: their paths, and whether they are read-only.
     mounted: Vec<(Vec<u8>, bool)>,
     /// Which of them are the user's, and can be changed.
     volumes: Vec<Vec<u8>>,
@@ -130,7 +130,7 @@ impl Root {
             volumes: Vec::new(),
             in_grates: Vec::new(),
         };
-        // Where it cannot be known, the slower way is the safe one.
+        // If it cannot be found out, the slower way is the safe one.
         root.shows_processes = root.contains_proc(name).unwrap_or(true);
         root.set_walls(walls);
         root
@@ -224,7 +224,7 @@ impl Root {
         if let Ok(points) = host::mounts::procs() {
             return Some(points.iter().any(|point| mounts::at_or_below(point, &name)));
         }
-        // mountinfo says more and takes twice as long to write.
+        // mountinfo contains more and takes twice as long to write.
         let mut mounts = Vec::with_capacity(MOUNTS);
         File::open("/proc/thread-self/mounts").ok()?.read_to_end(&mut mounts).ok()?;
         Some(mounts.split(|&byte| byte == b'\n').any(|line| mounts::proc_at_or_below(line, &name)))
@@ -273,7 +273,7 @@ impl Root {
         }
     }
 
-    /// As `object`, for what changes it.
+    /// As `object`, for calls that change the object.
     ///
     /// # Errors
     /// As for `object`; EROFS.
@@ -304,7 +304,7 @@ impl Root {
     }
 
     /// Acts on the last component of a path, for calls that never follow it: `act` gets a directory
-    /// and the name in it, trailing slashes included. Where the name is `.`, `..` or `/` such calls
+    /// and the name in it, trailing slashes included. If the name is `.`, `..` or `/` such calls
     /// fail and act on nothing.
     ///
     /// # Errors
@@ -372,7 +372,7 @@ impl Root {
         matches!(found, Err(rustix::io::Errno::LOOP | rustix::io::Errno::XDEV | rustix::io::Errno::AGAIN))
     }
 
-    /// Refuses a file that tells of the host's processes, should the root contain a /proc.
+    /// Refuses a file that shows the host's processes, in case the root contains a /proc.
     ///
     /// # Errors
     /// EACCES.

@@ -16,12 +16,12 @@ use crate::threei::Packed;
 /// A program ready to run. Opaque to the kernel.
 pub type Image = Arc<dyn Any + Send + Sync>;
 
-/// Why a program could not be loaded: what a guest gets, and what a person should read.
+/// The reason why a program could not be loaded: an errno for the guest, and a text for the user.
 #[derive(Debug)]
 pub struct LoadError {
-    /// For the caller of exec or spawn.
+    /// The result of exec or spawn.
     pub errno: Errno,
-    /// For lind-boot's message.
+    /// The message of lind-boot.
     pub reason: String,
     /// A .cwasm without a valid tag: the .wasm beside it may be tried.
     pub untrusted: bool,
@@ -37,9 +37,9 @@ pub struct Start {
     pub envp: Vec<CString>,
     /// The path it was found at, for AT_EXECFN.
     pub path: CString,
-    /// For execve(2): the file, which the cage runs from the point of no return on.
+    /// The file that the cage executes from the point of no return of execve(2) on.
     pub text: Option<Text>,
-    /// For execve(2): the ids that the file gives.
+    /// The ids that the file gives at execve(2).
     pub ids: crate::cage::FileIds,
 }
 
@@ -98,7 +98,7 @@ pub trait GuestRuntime: Send + Sync {
     /// host's: from now on every thread that calls the kernel needs the cages' descriptors.
     fn needs_descriptors(&self);
 
-    /// The first cage has stopped. Stops everything until whoever started it continues it.
+    /// The first cage has stopped. Stops everything until the process that started it continues it.
     fn stop_process(&self);
 }
 

@@ -16,7 +16,7 @@ const BITS: u32 = 0o6000;
 /// So many are named: more would only hide the first.
 const NAMED: usize = 4;
 
-/// The longest name that is told, in bytes.
+/// The longest name that is reported, in bytes.
 const LONGEST: usize = 256;
 
 /// Files that have got such a bit and have not been reported yet.
@@ -47,7 +47,7 @@ impl SetIds {
         }
     }
 
-    /// The line for what was noted since the last one.
+    /// The line for the files noted since the last one.
     pub fn take(&self) -> Option<String> {
         let noted = std::mem::take(&mut *self.0.locked());
         let names: Vec<_> = noted.names.iter().map(text::shown).collect();

@@ -145,7 +145,7 @@ pub(crate) fn for_events(cx: &Ctx<'_>, mut poll: impl FnMut() -> Result<usize>) 
     ready
 }
 
-/// Of a thread, by what it waits for.
+/// A thread's backoffs, by the kind of wait.
 #[derive(Debug, Default)]
 pub struct SpinBackoffs {
     word: SpinBackoff,

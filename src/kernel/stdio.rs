@@ -18,7 +18,7 @@ use crate::host::errno;
 use crate::host::wait::{Poll, poll};
 use crate::text;
 
-/// PIPE_BUF: what a pipe takes whole or not at all, so that messages of several cages do not mix.
+/// PIPE_BUF: a pipe takes so much whole or not at all, so messages of several cages do not mix.
 const PIECE: usize = 4096;
 
 /// How long a message waits for its reader, each time it gets no further, unless the previous
@@ -96,7 +96,7 @@ fn put(file: BorrowedFd<'_>, mut bytes: &[u8], patience: Option<Duration>) -> Re
                 if left == Some(Duration::ZERO) {
                     return Err(Errno::EAGAIN);
                 }
-                // A signal does not make the wait longer: what is left of it is asked again.
+                // A signal does not make the wait longer: only the rest of the time is waited for.
                 has_room(file, left)?;
             }
             Err(errno) => return Err(errno),

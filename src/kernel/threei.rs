@@ -17,7 +17,7 @@ use lind_abi::{CageId, NR_ANY, nr};
 /// grate makes for almost every call that it serves.
 pub const DIRECT: usize = 1010;
 
-/// The largest entry index: the top bit of the packed half-word says `serialized`.
+/// The largest entry index: the top bit of the packed half-word is `serialized`.
 pub const MAX_ENTRY: u32 = i32::MAX.unsigned_abs();
 
 /// An entry for `spawn` by which the number is routed as the caller's own calls of it, even if
@@ -138,7 +138,7 @@ impl HandlerTable {
     pub fn only(allowed: &[u32]) -> HandlerTable {
         let nobody = Handler::Grate { cage: NOBODY, entry: 0, serialized: false }.pack();
         let word = |number| if allowed.contains(&number) { Handler::KERNEL } else { nobody };
-        // Of the numbers beyond the direct ones, these are not covered by the default entry.
+        // The numbers beyond the direct ones that the default entry does not cover.
         let others =
             (1000..1100).chain(allowed.iter().copied()).map(|number| (u64::from(number), word(number))).collect();
         let entries =
@@ -184,7 +184,8 @@ impl HandlerTable {
         self.direct.get(number as usize).is_some_and(|word| word.load(Ordering::Acquire) == Handler::KERNEL)
     }
 
-    /// Where calls of this number go, for numbers of any width. [`NR_ANY`] is the default entry.
+    /// The destination of calls with this number, for numbers of any width. [`NR_ANY`] is the
+    /// default entry.
     pub fn get_wide(&self, number: u64) -> Handler {
         Handler::unpack(self.look_up(number))
     }
@@ -227,7 +228,7 @@ impl HandlerTable {
         Ok(())
     }
 
-    /// For those who have the writers' lock, or a table that nobody else knows.
+    /// Stores entries; the caller has the writers' lock, or a table that no other thread knows.
     fn put(&self, entries: &Entries) {
         for (number, word) in self.direct.iter().enumerate() {
             let entry = entries.direct.as_ref().map_or(Handler::KERNEL, |direct| direct[number]);
@@ -272,8 +273,8 @@ impl HandlerTable {
         self.direct.iter().chain([&self.default]).map(|word| word.load(Ordering::Acquire))
     }
 
-    /// Changes an entry, if `allowed` says so of the handler it would replace. Finding the old
-    /// entry and storing the new one are one step against other writers.
+    /// Changes an entry, if `allowed` agrees to replace the present handler. Finding the old entry
+    /// and storing the new one are one step against other writers.
     ///
     /// # Errors
     /// The errors of `allowed`.
@@ -299,9 +300,9 @@ impl HandlerTable {
         Ok(())
     }
 
-    /// Sets the default entry, if `allowed` says so of the one it would replace. It takes over
-    /// every number, except those outside the default, whose present handler `covers` (given the
-    /// number and that handler): the ones the new handler can forward to.
+    /// Sets the default entry, if `allowed` agrees to replace the present one. It takes over every
+    /// number, except those outside the default, whose present handler `covers` (given the number
+    /// and that handler) accepts: those to which the new handler can forward.
     ///
     /// # Errors
     /// The errors of `allowed`.

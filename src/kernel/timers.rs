@@ -48,7 +48,7 @@ pub(crate) fn now() -> Nanos {
 }
 
 impl Timers {
-    /// Has `timer` looked at when the monotonic clock says `at`, and not when was said before.
+    /// Makes the clock look at `timer` at the time `at` instead of the earlier one.
     pub fn look_at(&self, kernel: &Arc<Kernel>, timer: &Arc<Timer>, at: Nanos) {
         let address = Arc::as_ptr(timer).addr();
         let mut state = self.state();
@@ -133,7 +133,7 @@ impl Pace {
     /// The additional cost for each thread of the cage, among which a taker is chosen, and for each
     /// listener for signals.
     const THREAD: Nanos = 1_000;
-    /// And for each thread whose processor time is asked of the host.
+    /// The additional cost for each thread whose processor time is asked of the host.
     const ASKED: Nanos = 5_000;
     /// How far a cage may be ahead: a hundred looks at once.
     const AHEAD: Nanos = 5_000_000;

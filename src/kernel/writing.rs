@@ -19,7 +19,7 @@ const ACCESS: u32 = 3;
 /// Opens by `open`, which gets flags of open(2).
 ///
 /// # Errors
-/// ETXTBSY; what `open` says, and EINTR while it waits.
+/// ETXTBSY; the errors of `open`, and EINTR while it waits.
 pub(crate) fn open_unless_run(
     cx: &Ctx<'_>,
     flags: u32,

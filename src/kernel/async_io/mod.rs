@@ -42,9 +42,9 @@ pub(crate) struct Notice(Mutex<State>);
 #[derive(Debug, Default)]
 struct State {
     owner: Option<(Owner, Permission)>,
-    /// F_SETSIG: 0 is SIGIO without particulars. And by whose right it is that one.
+    /// F_SETSIG: 0 is SIGIO without particulars. The permission is that of the process that set it.
     signal: (u8, Option<Permission>),
-    /// O_ASYNC: the descriptor by which the file is known to who hears of it.
+    /// O_ASYNC: the descriptor number to report in signals; None if it is off.
     on: Option<i32>,
     watch: Option<Watch>,
 }
@@ -61,7 +61,7 @@ struct Watch {
     urgent: bool,
     /// The cage that is charged for it.
     cage: Weak<Cage>,
-    /// For what is found when the file closes.
+    /// The place for events that are found when the file closes.
     last: Arc<LastWords>,
 }
 
@@ -70,7 +70,7 @@ struct Watch {
 enum Shape {
     /// The ends of pipes that it has. A full pipe can be written again.
     Pipe { reads: bool, writes: bool },
-    /// It can be written after somebody has found that it could not.
+    /// A socket can be written after an attempt has found that it could not.
     Socket,
     /// The rules of sockets.
     Terminal,
@@ -127,7 +127,7 @@ impl Notice {
         self.watch(cx, file, &mut state).inspect_err(|_| state.on = None)
     }
 
-    /// Has the file waited for as far as somebody is to hear of it.
+    /// Watches the file for the events that its owner wants.
     fn watch(&self, cx: &Ctx<'_>, file: &FileRef, state: &mut State) -> Result<()> {
         let all = state.on.is_some();
         let shape = Shape::of(file)?.filter(|&shape| all || (shape == Shape::Socket && state.owner.is_some()));
@@ -199,7 +199,7 @@ impl Drop for Notice {
 }
 
 impl Shape {
-    /// None for a file that Linux does not tell of.
+    /// None for a file about which Linux sends no signals.
     fn of(file: &FileRef) -> Result<Option<Shape>> {
         if matches!(file.kind, Kind::Terminal | Kind::Master(_)) {
             return Ok(Some(Shape::Terminal));
@@ -211,7 +211,7 @@ impl Shape {
                 Some(Shape::Pipe { reads: access != OFlags::WRONLY, writes: access != OFlags::RDONLY })
             }
             FileType::Socket => Some(Shape::Socket),
-            // Of what has no type, and is the host's alone, only inotify has bytes that wait.
+            // Of the host's own files without a type, only inotify has bytes to read.
             FileType::Unknown if matches!(file.kind, Kind::Host) => {
                 rustix::io::ioctl_fionread(file.host()).is_ok().then_some(Shape::Events)
             }
@@ -219,7 +219,7 @@ impl Shape {
         })
     }
 
-    /// Puts a file into an epoll instance, which tells of what happens from now on.
+    /// Registers a file in an epoll instance, which reports events from now on.
     fn register(self, epoll: &OwnedFd, file: &FileRef, all: bool) -> Result<()> {
         let edge = EventFlags::ET;
         let input = edge | EventFlags::IN | EventFlags::RDHUP | EventFlags::PRI;
@@ -250,7 +250,7 @@ impl Shape {
     }
 }
 
-/// Has an epoll instance tell once when a file can be written.
+/// Makes an epoll instance report once when a file can be written.
 fn wait_for_room(epoll: &OwnedFd, file: &FileRef) -> Result<()> {
     let flags = EventFlags::OUT | EventFlags::ET | EventFlags::ONESHOT;
     let (copy, way) = (file.descriptor(1)?, EventData::new_u64(OUT));
@@ -260,7 +260,7 @@ fn wait_for_room(epoll: &OwnedFd, file: &FileRef) -> Result<()> {
     }
 }
 
-/// Takes what an epoll instance has to tell; which way, and what.
+/// Takes the events that an epoll instance has to report, with the direction of each.
 fn take(epoll: &OwnedFd) -> Vec<(u64, EventFlags)> {
     let mut events = Vec::with_capacity(2);
     let now = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
@@ -285,7 +285,7 @@ impl Watch {
                         events.extend(Watch::of_socket(flags));
                     }
                 }
-                // Those in front hear of it by SIGHUP.
+                // The foreground group gets SIGHUP for it.
                 (Shape::Terminal, _) | (Shape::Socket, OUT) if gone => {}
                 (_, IN) => events.push(Event::In),
                 _ => events.push(Event::Out),
@@ -321,7 +321,7 @@ pub(crate) fn found_full(notices: &AsyncIo, table: &FdTable, number: i32) {
         && let Ok(file) = table.get(number)
         && let Some(notice) = file.notice()
     {
-        // Without a descriptor for it nobody is told, as on Linux without memory.
+        // If descriptors are used up, no signal is sent, as on Linux without memory.
         let _ = notice.is_full(&file);
     }
 }

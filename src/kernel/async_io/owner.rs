@@ -1,4 +1,4 @@
-//! Whom a file's signals are for, and what they say.
+//! The receivers of a file's signals, and their contents.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ pub(super) enum Event {
     Out,
     /// The file has an error.
     Error,
-    /// It has urgent data. With O_ASYNC that is told twice.
+    /// It has urgent data. With O_ASYNC it is reported twice.
     Priority,
     /// See `Priority`: by SIGURG.
     Urgent,
@@ -37,13 +37,13 @@ pub(super) enum Event {
     Gone,
 }
 
-/// A signal before it is known what it says.
+/// A signal that is to be sent, without its event.
 #[derive(Debug)]
 pub(super) struct Letter {
     pub owner: Owner,
     /// The sender's permission to signal the receiver.
     pub right: Permission,
-    /// See F_SETSIG, and by whose right it is that signal.
+    /// See F_SETSIG; the permission is that of the process that set it.
     pub signal: (u8, Option<Permission>),
     pub fd: i32,
 }
@@ -78,7 +78,7 @@ impl Event {
 }
 
 impl Letter {
-    /// Sends it to all whom its rights reach.
+    /// Sends it to all receivers that its permission reaches.
     pub fn send(&self, kernel: &Kernel, event: Event) {
         match self.owner {
             Owner::Thread(id) => {

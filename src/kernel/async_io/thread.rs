@@ -41,7 +41,7 @@ struct State {
 #[derive(Debug)]
 pub(super) struct LastWords {
     words: Mutex<Vec<(Letter, Vec<Event>)>>,
-    /// An eventfd(2) that says that there is something.
+    /// An eventfd(2) that is readable if there is something.
     bell: OwnedFd,
 }
 
@@ -61,7 +61,7 @@ impl LastWords {
             all.push(words);
         }
         drop(all);
-        // Where it cannot be counted up any more it has been.
+        // If the count is at its maximum, the thread has been woken already.
         let _ = rustix::io::write(&self.bell, &1_u64.to_ne_bytes());
     }
 
@@ -74,7 +74,7 @@ impl LastWords {
     }
 }
 
-/// By what number `LastWords` are known; files have others.
+/// The number of `LastWords` among the files' numbers.
 const LAST_WORDS: u64 = 0;
 
 /// The host reports a file once, until it has been looked at.

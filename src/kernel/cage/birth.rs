@@ -34,9 +34,9 @@ pub struct Program {
     pub argv: Vec<CString>,
     /// envp.
     pub envp: Vec<CString>,
-    /// For the first cage: the signals that are ignored from the start, as a set.
+    /// The signals that the first cage ignores from the start, as a set.
     pub ignored: u64,
-    /// For the first cage: its umask.
+    /// The umask of the first cage.
     pub umask: u32,
 }
 
@@ -315,7 +315,7 @@ fn load_named(
         None => find_program(kernel, cwd, name, search, Last::Follow).map_err(|errno| not_found(errno, name))?,
     };
     let text = kernel.run(found.file.as_fd()).map_err(|errno| not_found(errno, &found.path))?;
-    // Set-user-ID bits are execve(2)'s: what spawn starts has what its parent has.
+    // Set-user-ID bits apply to execve(2) only: a spawned program has its parent's ids.
     let (image, text, _) = load_file(kernel, cwd, (&found.file, text), (&found.path, found.from), gone)?;
     if search {
         kernel.line().begins(kernel.engine().is_grate(&image));
@@ -393,7 +393,7 @@ impl Kernel {
     /// afterwards: the host lets only a file's owner ask for its writers.
     ///
     /// # Errors
-    /// ETXTBSY while somebody writes to it.
+    /// ETXTBSY while it is open for writing.
     pub(super) fn run(&self, file: BorrowedFd<'_>) -> Result<Text> {
         host::identity::take_on_runner()?;
         self.busy.run(file, &self.locks)

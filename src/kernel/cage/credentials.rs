@@ -1,6 +1,6 @@
 //! Credentials of a cage: ids, groups and capabilities, and how they change each other.
 //!
-//! They are the whole cage's, not one thread's: docs/processes.md says where that shows.
+//! They belong to the whole cage, not to one thread; docs/processes.md describes the consequences.
 //! [`host::identity`](crate::host::identity) makes the host use them.
 
 use std::os::fd::BorrowedFd;
@@ -14,7 +14,7 @@ use crate::host;
 pub(crate) use crate::host::identity::capability;
 use crate::host::identity::{self, Identity};
 
-/// Where ids stand in their arrays: real, effective, saved.
+/// The indices of ids in their arrays: real, effective, saved.
 pub(crate) const REAL: usize = 0;
 /// See `REAL`.
 pub(crate) const EFFECTIVE: usize = 1;
@@ -70,7 +70,7 @@ pub struct Credentials {
     pub capabilities: Capabilities,
     /// prctl(PR_SET_SECUREBITS).
     pub secure_bits: u32,
-    /// As whom the host sees its calls on files: 0 is the runner.
+    /// The identity that the host sees in its calls on files: 0 is the runner's.
     stamp: u64,
 }
 
@@ -183,7 +183,7 @@ impl Credentials {
         self.secure_bits &= !secure::KEEP_CAPS;
     }
 
-    /// Whether the program has rights that who started it has not: AT_SECURE.
+    /// Whether the program has rights that the process which started it does not have: AT_SECURE.
     pub fn is_raised(&self) -> bool {
         self.uid[REAL] != self.uid[EFFECTIVE] || self.gid[REAL] != self.gid[EFFECTIVE]
     }
@@ -197,7 +197,7 @@ impl Credentials {
         }
     }
 
-    /// As access(2) judges: by the real ids, with what they could use.
+    /// The identity for access(2): the real ids, with the capabilities that they could use.
     fn real_identity(&self) -> Identity {
         let of_root = if self.uid[REAL] == 0 { self.capabilities.permitted } else { 0 };
         let able = if self.has(secure::NO_SETUID_FIXUP) { self.capabilities.effective } else { of_root };
@@ -209,7 +209,7 @@ impl Credentials {
         }
     }
 
-    /// Whether access(2) asks for somebody else than open(2) does.
+    /// Whether access(2) uses another identity than open(2).
     fn asks_as_another(&self) -> bool {
         let (own, real) = (self.identity(), self.real_identity());
         own != real

@@ -24,7 +24,7 @@ use crate::root::Last;
 use crate::root::table::Dir;
 use crate::runtime::Start;
 
-/// Linux: what of a file is looked at to see how it is run.
+/// The part of a file that is read to find out how to run it, as on Linux.
 const HEAD: usize = 256;
 /// Linux: how many interpreters may interpret one another.
 pub const INTERPRETERS: usize = 5;

@@ -68,7 +68,7 @@ pub(crate) struct Zombie {
 /// Threads, children and end of a cage, under `Cage::family`.
 #[derive(Default)]
 pub(crate) struct Family {
-    /// Those that have not ended. Weak: a thread holds its cage.
+    /// The threads that have not ended. Weak: a thread holds its cage.
     pub threads: Vec<Weak<Thread>>,
     /// Children that are alive.
     pub children: Vec<CageId>,
@@ -116,8 +116,8 @@ impl Family {
     }
 }
 
-/// Begins the end of a cage: no new threads, handlers dead, all threads told. The first status
-/// stays.
+/// Begins the end of a cage: no new threads, handlers dead, all threads interrupted. The first
+/// status stays.
 pub(crate) fn begin(kernel: &Kernel, cage: &Cage, status: Status) {
     let (threads, left) = {
         let mut family = cage.family();
@@ -228,7 +228,7 @@ fn bury(kernel: &Arc<Kernel>, thread: &Thread, hop: &dyn Hop) {
     cage.gone.notify_all();
 }
 
-/// The descriptors that tell of the end of a cage: pidfd_open(2).
+/// The descriptors that become readable at the end of a cage: pidfd_open(2).
 #[derive(Default)]
 pub(crate) struct Watchers {
     ended: bool,

@@ -81,7 +81,7 @@ fn alone(parent: &Cage, family: &Family) -> Alone {
     if others || parent.memory.is_borrowed() { Alone::No } else { Alone::Yes }
 }
 
-/// Makes a child of `cage`, a likeness of it and of its thread `thread`.
+/// Makes a child of `cage`, a copy of it and of its thread `thread`.
 ///
 /// # Errors
 /// EAGAIN at the limit of cages or when the cage is ending; ENOMEM.

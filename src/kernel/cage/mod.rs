@@ -66,7 +66,7 @@ pub struct Limits {
     pub stack: (u64, u64),
     /// RLIMIT_FSIZE in bytes.
     pub file_size: (u64, u64),
-    /// Those that are kept and inherited but bound nothing, by number.
+    /// The limits that are kept and inherited but not enforced, by number.
     pub others: [(u64, u64); 16],
     /// The values, by number, above which not even a privileged cage may raise a hard limit: the
     /// hard limits that the runner, or the grate that started it, has given it. None: the present
@@ -239,7 +239,7 @@ pub struct Cage {
     pub(crate) listeners: signal::Listeners,
     /// How much its timers have had of the clock.
     pub(crate) pace: crate::timers::Pace,
-    /// How much what happens to its files has had of the thread that tells of that.
+    /// The share that events of its files have had of the thread of `async_io`.
     pub(crate) files_pace: crate::timers::Pace,
 
     // Single words, each changed at once.
@@ -250,7 +250,7 @@ pub struct Cage {
     /// Whether programs that it starts are found by name as on lind-boot's command line: it is a
     /// grate of that line.
     pub(crate) launching: AtomicBool,
-    /// Whether it is what all grates of that line stand before.
+    /// Whether it is the command behind all grates of that line.
     pub(crate) is_command: bool,
     /// Forked, and has run no program of its own since.
     pub(crate) fresh_fork: AtomicBool,
@@ -263,9 +263,10 @@ pub struct Cage {
     /// that has seen one of them also finds the other.
     pub(super) news: Mutex<()>,
 
-    /// Dispositions, what waits, and whether it is stopped; see `signal`.
+    /// Dispositions, waiting signals, and whether it is stopped; see `signal`.
     pub(crate) signals: Mutex<signal::Signals>,
-    /// The set of what waits for one of its threads: bit n-1 is signal n. Written under `signals`.
+    /// The set of signals that wait for any of its threads: bit n-1 is signal n. Written under
+    /// `signals`.
     pub(crate) pending: AtomicU64,
 
     /// Threads, children, how it ended; see `exit`.
@@ -281,7 +282,8 @@ pub struct Cage {
     pub settings: Mutex<Settings>,
     /// Effective user and group id (low and high half) for geteuid, which is a fast path. Written under `settings`.
     pub effective: AtomicU64,
-    /// As whom the host sees what it does with files; see `credentials`. Written under `settings`.
+    /// The identity that the host sees when it uses files; see `credentials`. Written under
+    /// `settings`.
     files_as: AtomicU64,
 }
 
@@ -291,7 +293,7 @@ impl Cage {
         self.ancestors.contains(&ancestor)
     }
 
-    /// The cage that made it, whoever is its parent now; None for the first.
+    /// The cage that made it, which need not be its parent now; None for the first.
     pub fn maker(&self) -> Option<CageId> {
         self.ancestors.last().copied()
     }
@@ -390,7 +392,7 @@ impl Cage {
         self.family().threads.iter().filter_map(std::sync::Weak::upgrade).collect()
     }
 
-    /// A further thread of this cage, a likeness of `like`.
+    /// A further thread of this cage, with the settings of `like`.
     ///
     /// # Errors
     /// EAGAIN when there are too many, ids are used up or the cage is ending.

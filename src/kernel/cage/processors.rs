@@ -15,7 +15,7 @@ use crate::lock::Locked;
 
 /// The processors of a kernel's cages.
 pub(crate) struct Processors {
-    /// Those that the runner was given. No guest gets others.
+    /// The processors that the runner was given. No guest gets others.
     all: CpuSet,
     /// Whether any guest thread has chosen among them.
     chosen: AtomicBool,

@@ -49,17 +49,17 @@ impl Cage {
         Some(CageId(self.kin.parent.load(Ordering::Acquire))).filter(|id| id.0 != 0)
     }
 
-    /// The parent that its cages are told; the first cage for orphans.
+    /// The parent shown to its cages; the first cage for orphans.
     pub fn shown_parent(&self) -> Option<CageId> {
         self.parent().or(self.ancestors().first().copied())
     }
 
-    /// Whether somebody outside waits for it: for the first cage whoever started the runner.
+    /// Whether a process outside waits for it: for the first cage, the one that started the runner.
     pub(crate) fn is_known_outside(&self) -> bool {
         self.maker().is_none() || self.kin.outside.load(Ordering::Acquire)
     }
 
-    /// Notes that somebody outside waits for it.
+    /// Notes that a process outside waits for it.
     pub fn known_outside(&self) {
         self.kin.outside.store(true, Ordering::Release);
     }

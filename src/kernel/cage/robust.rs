@@ -10,7 +10,7 @@ use super::Thread;
 use crate::host::futex;
 use crate::mem::GuestMemory;
 
-/// A word of a robust futex: who holds it, and that they died, and that somebody waits.
+/// The word of a robust futex: its holder, a bit for a dead holder, and a bit for waiters.
 const TID: u32 = 0x3fff_ffff;
 const OWNER_DIED: u32 = 0x4000_0000;
 const WAITERS: u32 = 0x8000_0000;
@@ -55,7 +55,7 @@ impl Thread {
             if u64::from(entry & !1) == head {
                 break;
             }
-            // Before the lock is given up: who takes it may unlink the entry.
+            // Read before the lock is given up: its next holder may unlink the entry.
             let next: Result<u32> = memory.load(u64::from(entry & !1));
             if entry != list.pending {
                 self.leave_lock(memory, entry, list.offset)?;

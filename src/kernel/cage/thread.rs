@@ -43,7 +43,7 @@ impl Attention {
 /// A guest thread. A worker of a grate is one too. Its fields are grouped by who writes them and
 /// what guards them.
 pub struct Thread {
-    // Fixed at birth; what they lead to has locks of its own.
+    // Fixed at birth; the objects behind it have locks of their own.
     /// Its id; the first thread's is its cage's.
     pub tid: u32,
     /// Whether it runs on the host thread of the cage it serves, not on one of its own.
@@ -55,9 +55,9 @@ pub struct Thread {
     /// The hazard word that keeps host descriptors open while this thread uses them.
     pub reader: Arc<crate::fd::Reader>,
 
-    /// Written by whoever acts on the thread, taken by its host thread when a call returns.
+    /// Written by threads that act on this one, taken by its host thread when a call returns.
     left: Left,
-    /// Written by whoever chooses how it runs, and by its host thread.
+    /// Written by the thread that chooses how it runs, and by its host thread.
     pub host: OnHost,
     /// Written by its own calls and taken once, when it ends.
     pub at_end: AtEnd,
@@ -73,10 +73,10 @@ pub struct Thread {
     // Written by its own calls, and by those of grates that act for it; read by senders of signals.
     /// Blocked signals: bit n-1 is signal n.
     pub mask: AtomicU64,
-    /// The rest of what it has to do with signals; its queue has a lock of its own.
+    /// Its signals; their queue has a lock of its own.
     pub(crate) signals: super::signal::OfThread,
 
-    /// prctl(PR_SET_NAME), for whoever reads or sets it.
+    /// prctl(PR_SET_NAME); other threads may read or set it.
     pub name: Mutex<[u8; 16]>,
     /// How waiting has gone: its host thread's alone.
     pub(crate) backoff: crate::spin::SpinBackoffs,
@@ -111,7 +111,7 @@ pub struct OnHost {
     pub(super) before: Mutex<super::usage::Before>,
 }
 
-/// Where words in the cage's memory stand that change when the thread ends.
+/// The addresses of words in the cage's memory that change when the thread ends.
 #[derive(Default)]
 pub struct AtEnd {
     /// set_tid_address(2).

@@ -63,7 +63,7 @@ pub(crate) struct Timer {
     pub overrun: AtomicI32,
 }
 
-/// How it is set, in nanoseconds of what it measures.
+/// A timer's setting, in nanoseconds of the measured time.
 #[derive(Clone, Copy, Default)]
 struct Setting {
     end: Option<Nanos>,
@@ -152,14 +152,14 @@ impl Timer {
         }
     }
 
-    /// To be called with the setting locked, as `notify`.
+    /// Called with the setting locked, as `notify`.
     fn forget_signal(&self, cage: &Cage) {
         if let Notice::Signal { .. } = self.notice {
             cage.forget_timer_signal(self.id);
         }
     }
 
-    /// To be called with the setting locked: of two that set it, the later one says when.
+    /// Called with the setting locked: of two threads that set it, the later one decides.
     fn look_again(self: &Arc<Timer>, kernel: &Arc<Kernel>, cage: &Cage, left: Nanos) {
         /// Processor time passes as fast as there are threads; asking more often is not worth it.
         const OFTEN: Nanos = 1_000_000;
@@ -262,7 +262,7 @@ impl Cage {
     /// # Errors
     /// EINVAL.
     pub(crate) fn interval_timer(self: &Arc<Cage>, clock: &Arc<Timers>, which: i32) -> Result<Arc<Timer>> {
-        // Of processor time the host tells no part for the user's own code.
+        // The host does not report the part of the user's own code in a processor time.
         const KINDS: [(Measure, u8); 3] =
             [(Measure::Clock(libc::CLOCK_MONOTONIC), 14), (Measure::Process, 26), (Measure::Process, 27)];
         let index = usize::try_from(which).map_err(|_| Errno::EINVAL)?;
@@ -292,7 +292,7 @@ impl Cage {
             Arc::clone(timers.limit.get_or_insert_with(new))
         };
         let end = if first == u64::MAX { 0 } else { Nanos::from(first.max(1)) * SECOND };
-        // Only a cage that is gone cannot be told.
+        // This fails only if the cage is gone.
         let _ = timer.set(kernel, end, SECOND, true);
     }
 
@@ -344,7 +344,7 @@ impl Cage {
         gone.values().for_each(|timer| timer.stop());
     }
 
-    /// The signal of a timer has been taken: `info` says how often it ran out.
+    /// The signal of a timer has been taken: `info` has the number of times that it ran out.
     pub(crate) fn timer_signal_taken(&self, info: &Info) {
         if info.code == Info::SI_TIMER
             && let Ok(timer) =

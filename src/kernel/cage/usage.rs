@@ -1,7 +1,7 @@
 //! Resource usage of a cage: the processor time and faults of its threads.
 //!
 //! A worker of a grate runs on the host thread of the client it serves, so what it uses is its
-//! client's. Of other running threads the host tells only the sum of user and system time; it
+//! client's. For other running threads the host reports only the sum of user and system time, which
 //! counts as user time until they end.
 
 use std::sync::Weak;
@@ -54,7 +54,7 @@ pub(crate) struct Before {
 impl Thread {
     /// The engine's word, from the host thread itself, that the thread runs there from now on.
     pub fn begins_here(&self) {
-        // Where that fails, the first call on a file does too.
+        // If that fails, the first call on a file fails too.
         let _ = self.cage.as_itself();
         *self.before() = Before { began: true, usage: clock::thread_usage(), nanos: nanos_here() };
     }

@@ -12,7 +12,7 @@ use crate::Kernel;
 use crate::call::Ctx;
 
 impl Cage {
-    /// Waits until this cage has ended, and says how. For the runner.
+    /// Waits until this cage has ended, and returns how. Called by the runner.
     pub fn wait_end(&self) -> Status {
         loop {
             let seen = self.gone.seen();
@@ -60,7 +60,7 @@ pub(crate) struct Wait {
     /// __WCLONE: only children whose end is reported by another signal than SIGCHLD, of which there
     /// are none.
     pub clones: bool,
-    /// WNOWAIT: what is found can be waited for again.
+    /// WNOWAIT: the child can be waited for again.
     pub keep: bool,
 }
 
@@ -76,7 +76,7 @@ pub(crate) struct Found {
     pub usage: Rusage,
 }
 
-/// Waits for a child of `cx.cage`. None with `no_hang` when there is nothing to tell yet.
+/// Waits for a child of `cx.cage`. None with `no_hang` when there is nothing to report yet.
 ///
 /// # Errors
 /// ECHILD without such a child, EINTR.

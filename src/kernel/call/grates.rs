@@ -24,7 +24,7 @@ pub(super) fn by_grates<H: Hop + ?Sized>(
     own: bool,
     follow: impl Fn(Packed) -> Packed,
 ) -> Option<i64> {
-    // Nobody learns anything by handling it: what it makes arrives under its own number.
+    // No handler could learn anything from it: the call that it makes arrives under its own number.
     if call.nr == lind_abi::nr::call_by && call.values[0].value == 0 {
         return None;
     }

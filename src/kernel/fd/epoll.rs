@@ -24,7 +24,8 @@ pub struct Interests(Mutex<Table>);
 
 #[derive(Debug, Default)]
 struct Table {
-    /// By the address of the file. Its weak reference keeps that from being used again.
+    /// The interests, by the address of the file. Its weak reference keeps that from being used
+    /// again.
     files: HashMap<usize, Interest>,
     /// At how many entries those of closed files are dropped next.
     full: usize,
@@ -48,15 +49,18 @@ impl Wanted {
 #[derive(Debug)]
 struct Interest {
     file: Weak<File>,
-    /// Guest numbers, which host descriptor of the file stands for each, and what is waited for.
+    /// Guest numbers, each with the host descriptor of the file that is registered for it, and the
+    /// events.
     numbers: Vec<(i32, usize, Wanted)>,
 }
 
 impl Interests {
-    /// epoll_ctl(2) on the host instance `epoll`, for guest descriptor `number`, behind which is `target`.
+    /// epoll_ctl(2) on the host instance `epoll`, for guest descriptor `number`, behind which is
+    /// `target`.
     ///
     /// # Errors
-    /// ENOSPC when too many numbers of one file are registered; otherwise what epoll_ctl(2) says.
+    /// ENOSPC when too many numbers of one file are registered; otherwise the errors of
+    /// epoll_ctl(2).
     pub fn control(
         &self,
         epoll: BorrowedFd<'_>,
@@ -92,7 +96,7 @@ impl Interests {
 }
 
 impl Interests {
-    /// The registrations there are: guest number, what is waited for, and the file.
+    /// The registrations: guest number, events, and the file.
     pub fn list(&self) -> Vec<(i32, Wanted, Arc<File>)> {
         let table = self.0.locked();
         let open = table.files.values().filter_map(|interest| Some((interest.file.upgrade()?, &interest.numbers)));

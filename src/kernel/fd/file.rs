@@ -22,7 +22,7 @@ use crate::terminal::Pty;
 /// The kinds of file that the kernel treats in different ways.
 #[derive(Debug)]
 pub enum Kind {
-    /// Anything else that the host serves alone: terminals, what was handed in.
+    /// Anything else that the host serves alone: terminals, files that were handed in.
     Host,
     /// A directory from outside the root that an option of a grate names. Files in it whose names are numbers may be opened, made and removed, and
     /// no other path starts here.
@@ -42,7 +42,7 @@ pub enum Kind {
     Socket(Socket),
     /// A signalfd(2).
     Signalfd(Signalfd),
-    /// A process that is waited for, or told something, by descriptor.
+    /// A pidfd: a process to wait for, or to signal.
     Process(CageId),
     /// A message queue.
     Queue(End),
@@ -58,7 +58,7 @@ pub struct File {
     host: OwnedFd,
     /// How the kernel treats it.
     pub kind: Kind,
-    /// Where the description has had locks of its own.
+    /// The table and the file where the description has had locks of its own.
     locked: OnceLock<(Arc<Locks>, FileId)>,
     /// The cached result of [`File::id`].
     id: OnceLock<FileId>,

@@ -32,7 +32,7 @@ const MOST_PIECES: usize = 4096;
 #[derive(Debug)]
 pub struct InFlight {
     state: Mutex<State>,
-    /// For all cages together: a part of what the host lets its user have.
+    /// The limit for all cages together: a part of the host's limit for its user.
     limit: u32,
 }
 
@@ -148,7 +148,7 @@ impl InFlight {
         state.counts.get(&cage).copied().unwrap_or(0)
     }
 
-    /// A cage has ended: what it has in flight counts as `heir`'s.
+    /// Handles the end of a cage: its descriptors in flight count as `heir`'s.
     pub fn ended(&self, cage: CageId, heir: Option<CageId>) {
         let mut held = Vec::new();
         let mut state = self.lock();

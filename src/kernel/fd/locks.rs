@@ -4,7 +4,7 @@
 //! lock belongs to a cage, and goes when the cage closes any descriptor of the file; or to an open
 //! file description, and goes with it. The host gets the union of all these locks, held by one
 //! description, so that other processes stay out and keep us out: the first locker's, or one that
-//! is opened for this. Where there is none the locks are between cages only.
+//! is opened for this. Without such a description, the locks are between cages only.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;

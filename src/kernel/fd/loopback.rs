@@ -55,12 +55,12 @@ pub enum Family {
 /// A port that a socket has.
 #[derive(Debug)]
 pub struct Bound {
-    /// Where. An IPv4 address within IPv6 is IPv4 here.
+    /// The address.
     pub address: SocketAddr,
     protocol: Protocol,
     sharing: Sharing,
     listening: AtomicBool,
-    /// The host's name of who listens or receives there, once it does.
+    /// The host's name of the socket that listens or receives there, once it does.
     name: OnceLock<Address>,
 }
 

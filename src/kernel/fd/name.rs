@@ -9,7 +9,7 @@ use crate::Kernel;
 use crate::host::{self, net::Address};
 use crate::root::Walls;
 
-/// Where sun_path begins.
+/// The offset of sun_path.
 pub(crate) const PATH: usize = 2;
 /// The size of struct sockaddr_un.
 pub(crate) const UNIX: usize = 110;
@@ -20,7 +20,7 @@ pub(crate) const AF_UNIX: [u8; 2] = 1_u16.to_le_bytes();
 pub(crate) enum Meaning<'a> {
     /// The same on the host.
     Host,
-    /// A name without a file: what follows the NUL.
+    /// A name without a file: the bytes behind the NUL.
     Abstract(&'a [u8]),
     /// A file's path.
     Path(CString),
@@ -58,7 +58,7 @@ pub(crate) fn socket_path(kernel: &Kernel, socket: &File) -> Option<Vec<u8>> {
 pub(crate) fn to_guest(kernel: &Kernel, address: &Address) -> Address {
     let names = &kernel.sockets;
     let guest = match meaning(address) {
-        // Such a name says who has connected, and nothing to guests.
+        // Such a name identifies the connecting cage, and means nothing to guests.
         Meaning::Abstract(name) if kernel.senders.named(name).is_some() => Some(Address::new(&AF_UNIX)),
         // Nor does that of a socket of the loopback that nobody has known as one.
         Meaning::Abstract(_) if kernel.loopback.named(address).is_some() => Some(Address::new(&AF_UNIX)),

@@ -44,7 +44,7 @@ pub fn keep_none() {
 /// The first descriptor that such a thread gives up.
 static FIRST_TO_GO: AtomicU32 = AtomicU32::new(3);
 
-/// To be called before such threads start: they keep this one too, and those below it.
+/// Called before such threads start: they keep this descriptor too, and those below it.
 pub fn keep_also(file: BorrowedFd<'_>) {
     FIRST_TO_GO.fetch_max(file.as_raw_fd().unsigned_abs() + 1, Ordering::Relaxed);
 }

@@ -1,9 +1,9 @@
 //! Which cage is at the other end of a unix socket, and which one sent a message. The host knows
 //! one process for all of them.
 //!
-//! - A socket that connects gets a name, if it has none: the host keeps who connected it in there
-//!   until somebody accepts. No guest can spell such a name, and names of sockets that other
-//!   processes connected are not read.
+//! - A socket that connects gets a name, if it has none, which tells who connected it: the host
+//!   keeps that until the connection is accepted. No guest can spell such a name, and names of
+//!   sockets that other processes connected are not read.
 //! - A socket that was connected under a name of its own, or listens, is known here by that name
 //!   while it is open.
 //! - Once a cage has asked for the senders of messages, messages of unix sockets carry a *token*: a
@@ -42,7 +42,7 @@ pub struct Who {
 }
 
 impl Ids {
-    /// Somebody of whom nothing is known: the user and group that stand for none.
+    /// Unknown credentials: the user and group ids that mean nobody.
     pub const NOBODY: Ids = Ids { pid: 0, uid: 65534, gid: 65534 };
 }
 
@@ -82,7 +82,7 @@ pub struct Senders {
     /// The prefix of the names of connected sockets.
     scope: [u8; 8],
     names: AtomicU64,
-    /// Whether somebody has asked for the senders of messages, and by which sockets: see
+    /// Whether a socket has asked for the senders of messages, and which ones have: see
     /// [`Senders::ask`].
     asked: AtomicBool,
     asked_anywhere: AtomicBool,
@@ -100,7 +100,7 @@ struct Tokens {
     files_full: usize,
 }
 
-/// The tokens of a cage: of what it is now, and of its claims.
+/// The tokens of a cage: for its present ids, and for its claims.
 #[derive(Default)]
 struct OfCage {
     sender: Option<(Ids, Arc<OwnedFd>)>,
@@ -126,7 +126,8 @@ impl Default for Senders {
 }
 
 impl Senders {
-    /// An abstract name, without its NUL, that nobody has and that says who this is.
+    /// An abstract name, without its NUL, that no other socket has and that contains these
+    /// credentials.
     pub fn name(&self, who: &Who) -> Vec<u8> {
         let number = self.names.fetch_add(1, Ordering::Relaxed);
         let words = who.words().flat_map(u32::to_le_bytes);

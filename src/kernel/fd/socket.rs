@@ -19,7 +19,7 @@ pub struct Socket {
     pub own: Mutex<Option<Arc<Who>>>,
     /// The sender of the message that was received last.
     pub last: Mutex<Last>,
-    /// The name it is bound to as the guest spelled it, where the host's does not tell.
+    /// The name it is bound to as the guest spelled it, if that cannot be read from the host's.
     pub bound: OnceLock<Arc<[u8]>>,
     /// Set once it is a socket of the runner's own loopback.
     pub loopback: OnceLock<Arc<Private>>,
@@ -34,7 +34,7 @@ pub struct Pair {
     pub asked: AtomicBool,
 }
 
-/// From whom what a socket has received last was.
+/// The sender of the data that a socket has received last.
 #[derive(Clone, Copy, Debug, Default)]
 pub enum Last {
     /// Nothing has been received.

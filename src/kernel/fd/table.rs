@@ -20,7 +20,7 @@ use crate::lock::Locked;
 const CHUNK: usize = 256;
 const CHUNKS: usize = 256;
 
-/// No table has more descriptors, whatever its limit says.
+/// The largest size of a table, whatever its limit is.
 pub const MAX_FILES: usize = CHUNK * CHUNKS;
 
 struct Slot {
@@ -342,8 +342,8 @@ impl FdTable {
         child
     }
 
-    /// Puts other files in the place of those for which `with` has one. For a table that nobody
-    /// uses yet.
+    /// Puts other files in the place of those for which `with` has one. Only for a table that is
+    /// not in use yet.
     ///
     /// # Errors
     /// The errors of `with`.

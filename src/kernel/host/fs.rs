@@ -123,7 +123,7 @@ pub fn sendfile(
     result(unsafe { raw_syscall!(Sysno::sendfile, raw(out), raw(input), offset, count) })
 }
 
-/// Where in a file a transfer begins, and where the host says how far it came.
+/// The position in a file where a transfer begins, and where the host stores the new one.
 #[derive(Clone, Copy)]
 pub enum At<'a> {
     /// The file's own position.

@@ -9,7 +9,7 @@ use syscalls::{Sysno, raw_syscall};
 use super::result;
 use crate::mem::HostRange;
 
-/// Waits on a word with FUTEX_WAIT_BITSET: until `deadline`, a time of the clock that `op` says.
+/// Waits on a word with FUTEX_WAIT_BITSET: until `deadline`, by the clock in `op`.
 pub fn wait(word: HostRange<'_>, op: u32, value: u32, deadline: Option<&Timespec>, mask: u32) -> Result<usize> {
     let deadline = deadline.map_or(0, |time| &raw const *time as usize);
     // SAFETY: the host reads the word, in a guest's reservation, and `deadline`.

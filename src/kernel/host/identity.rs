@@ -49,11 +49,11 @@ pub mod capability {
     pub const SYS_RESOURCE: u64 = 1 << 24;
     pub const MKNOD: u64 = 1 << 27;
 
-    /// Those about files: what setfsuid(2) takes and gives.
+    /// The capabilities about files, which setfsuid(2) gives and takes.
     pub const OF_FILES: u64 = CHOWN | DAC_OVERRIDE | DAC_READ_SEARCH | FOWNER | FSETID | MKNOD;
-    /// Those that mean something to the host where the runner has them too.
+    /// The capabilities that have an effect at the host if the runner has them too.
     pub const OF_HOST: u64 = CHOWN | DAC_OVERRIDE | DAC_READ_SEARCH | FOWNER | FSETID | NET_BIND_SERVICE;
-    /// Those that a cage of root has: all that allow anything here.
+    /// The capabilities of a cage of root: all that allow anything here.
     pub const OF_ROOT: u64 =
         OF_FILES | KILL | SETGID | SETUID | SETPCAP | NET_BIND_SERVICE | IPC_LOCK | IPC_OWNER | SYS_NICE | SYS_RESOURCE;
     /// CAP_LAST_CAP
@@ -69,7 +69,7 @@ pub enum Kind {
     Group,
 }
 
-/// No identity's stamp: whoever comes next takes his own on.
+/// The stamp of no identity: the next user of the thread sets its own.
 pub const NOBODYS: u64 = u64::MAX;
 
 /// The capabilities needed to take on another identity and to return.
@@ -212,13 +212,13 @@ fn set(identity: &Identity, capabilities: u64) -> Result<()> {
     Ok(())
 }
 
-/// Of the calling thread: not libc's, which would set those of all.
+/// Sets the groups of the calling thread; libc's function would set those of all threads.
 fn set_groups(groups: &[u32]) -> Result<()> {
     // SAFETY: the host reads `len` numbers from the list, which is as long.
     result(unsafe { raw_syscall!(Sysno::setgroups, groups.len(), groups.as_ptr() as usize) }).map(drop)
 }
 
-/// setfsuid(2) or setfsgid(2), which say only afterwards whether they have been heard.
+/// setfsuid(2) or setfsgid(2), which show only afterwards whether they had an effect.
 fn become_one(kind: Kind, id: u32) -> Result<()> {
     let call = match kind {
         Kind::User => Sysno::setfsuid,

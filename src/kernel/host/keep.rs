@@ -21,7 +21,7 @@ impl Locked {
     /// Keeps the first `len` bytes of a file, which must have as many.
     ///
     /// # Errors
-    /// ENOMEM, also where too little is left of what the host lets this process lock.
+    /// ENOMEM, also if too little is left of the host's limit on locked memory.
     pub fn new(file: BorrowedFd<'_>, len: u64) -> Result<Locked> {
         let len = usize::try_from(len).map_err(|_| Errno::ENOMEM)?;
         let mut share = Share::default();

@@ -1,4 +1,4 @@
-//! Leases: whether somebody has a file open for writing.
+//! Leases, which tell whether a file is open for writing.
 
 use std::os::fd::BorrowedFd;
 

@@ -29,10 +29,10 @@ struct Answer {
     text: [u8; PATH_MAX],
 }
 
-/// Where every /proc is mounted that this process can reach, as seen from its root.
+/// The paths of every mounted /proc that this process can reach, as seen from its root.
 ///
 /// # Errors
-/// ENOSYS before Linux 6.8; EPERM where a filter forbids it; what else the host says.
+/// ENOSYS before Linux 6.8; EPERM if a filter forbids it; other errors of the host.
 pub fn procs() -> Result<Vec<Vec<u8>>> {
     let mut points = Vec::new();
     let mut ids = [0; BATCH];
@@ -62,7 +62,7 @@ fn list(last: u64, ids: &mut [u64; BATCH]) -> Result<usize> {
     })
 }
 
-/// Where a mount is, if it is a /proc.
+/// The path of a mount, if it is a /proc.
 fn proc_point(id: u64) -> Result<Option<Vec<u8>>> {
     // SAFETY: numbers and bytes, for which zeroes will do.
     let mut answer: Answer = unsafe { std::mem::zeroed() };
@@ -106,16 +106,16 @@ pub fn restrict(tree: BorrowedFd<'_>, read_only: bool, below: bool) -> Result<()
     let flags = AT_EMPTY_PATH | if below { AT_RECURSIVE } else { 0 };
     let path = c"".as_ptr();
     let (attributes, size) = (&raw const attributes, size_of::<mount_attr>());
-    // SAFETY: the host reads an empty path and `attributes`, of the size that is said.
+    // SAFETY: the host reads an empty path and `attributes`, of the size that is passed.
     result(unsafe {
         raw_syscall!(Sysno::mount_setattr, tree.as_raw_fd(), path as usize, flags, attributes as usize, size)
     })?;
     Ok(())
 }
 
-/// A directory as a mount of its own that is attached nowhere: what is above it is itself, so by
-/// this descriptor nobody gets out of it, whatever the process's root is. If `read_only` nothing
-/// can be changed by it, but for what its links lead to.
+/// A directory as a mount of its own that is attached nowhere: the directory above it is itself, so
+/// this descriptor leads no further up, whatever the process's root is. If `read_only`, nothing can
+/// be changed through it, except for the targets of its links.
 ///
 /// # Errors
 /// The errors of open_tree(2) and mount_setattr(2): EPERM without rights over mounts, ENOSYS before

@@ -43,7 +43,7 @@ impl Address {
         self.len
     }
 
-    /// Where the host reads the address: NULL if there is none.
+    /// The address that the host reads: NULL if there is none.
     fn pointer(&self) -> usize {
         if self.len == 0 { 0 } else { self.bytes.as_ptr() as usize }
     }
@@ -106,8 +106,8 @@ pub fn peer(fd: BorrowedFd<'_>) -> Result<Address> {
     .map(|(_, address)| address)
 }
 
-/// send(2) from guest memory: sendto(2) without a name. SIGPIPE is for the guest, so the host is
-/// told not to send it.
+/// send(2) from guest memory: sendto(2) without a name. The guest gets SIGPIPE from the kernel, so
+/// the host must not send it.
 #[inline]
 pub fn send(fd: BorrowedFd<'_>, buf: HostRange<'_>, flags: u32) -> Result<usize> {
     let (at, len, flags) = (buf.as_ptr() as usize, buf.len(), quiet(flags) as usize);
@@ -250,10 +250,10 @@ pub fn get_option(fd: BorrowedFd<'_>, level: u32, option: i32, value: HostRange<
     Ok(len)
 }
 
-/// Puts another socket in the place of the one behind `fd`, whose number stays.
+/// Replaces the socket behind `fd`, whose number stays, by another one.
 pub fn replace(fd: BorrowedFd<'_>, new: OwnedFd) -> Result<()> {
     let cloexec = libc::O_CLOEXEC.cast_unsigned() as usize;
-    // SAFETY: the number stays that of an open descriptor, and whoever owns it owns it still.
+    // SAFETY: the number stays that of an open descriptor, and its owner still owns it.
     result(unsafe { raw_syscall!(Sysno::dup3, raw(new.as_fd()), raw(fd), cloexec) }).map(drop)
 }
 
@@ -274,7 +274,7 @@ pub fn copy_option(from: BorrowedFd<'_>, to: BorrowedFd<'_>, level: i32, option:
     }
 }
 
-/// The state of a TCP socket: what tcp_info begins with.
+/// The state of a TCP socket, the first field of tcp_info.
 pub fn tcp_state(fd: BorrowedFd<'_>) -> Result<u8> {
     let (mut info, mut len) = ([0_u8; 8], 8_usize);
     let (level, option) = (libc::IPPROTO_TCP.cast_unsigned() as usize, libc::TCP_INFO.cast_unsigned() as usize);

@@ -62,7 +62,8 @@ const OF_FILES: &[u32] = &[
     R::TIOCGPTPEER,
 ];
 
-/// Commands of fcntl(2). Of two of them the filter looks at the argument as well: see [`SIGNAL_OF_LEASES`] and [`NO_FLAG`].
+/// Commands of fcntl(2). For two of them the filter checks the argument as well: see
+/// [`SIGNAL_OF_LEASES`] and [`NO_FLAG`].
 pub const COMMANDS: &[u32] = &[
     F::F_DUPFD,
     F::F_DUPFD_CLOEXEC,

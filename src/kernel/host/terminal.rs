@@ -30,7 +30,7 @@ fn set<T: Zero>(fd: BorrowedFd<'_>, request: usize, value: &T) -> Result<()> {
     result(unsafe { raw_syscall!(Sysno::ioctl, raw(fd), request, std::ptr::from_ref(value) as usize) }).map(drop)
 }
 
-/// tcgetattr(3). Of a master, the other side's.
+/// tcgetattr(3). For a master, the other side's.
 pub fn settings(fd: BorrowedFd<'_>) -> Result<Termios> {
     query(fd, TCGETS)
 }

@@ -70,7 +70,7 @@ impl Ipc {
         self.state.locked()
     }
 
-    /// A cage has ended: what SEM_UNDO promised is done, and `heir` pays for what it leaves.
+    /// Handles the end of a cage: SEM_UNDO is applied, and `heir` pays for its remaining objects.
     pub fn ended(&self, cage: &Cage, heir: Option<&Cage>) {
         let mut state = self.lock();
         if cage.memory.map().charged() == 0 {
@@ -116,7 +116,7 @@ pub(crate) struct Permissions {
     pub changed: i64,
 }
 
-/// An object and whose it is.
+/// An object and its owner.
 #[derive(Debug)]
 pub(crate) struct Object<T> {
     pub permissions: Permissions,
@@ -237,7 +237,7 @@ impl<T> Table<T> {
         self.objects.values().map(|object| &object.value)
     }
 
-    /// All objects, with their ids and whose they are.
+    /// All objects, with their ids and owners.
     pub fn objects(&self) -> impl Iterator<Item = (i32, &Object<T>)> {
         self.objects.iter().map(|(&id, object)| (id, object))
     }

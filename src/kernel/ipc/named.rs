@@ -31,7 +31,7 @@ const LONGEST_NAME: usize = 255;
 #[derive(Debug, Default)]
 pub(crate) struct Named {
     queues: BTreeMap<Vec<u8>, Arc<MessageQueue>>,
-    /// Every queue holds it, those too whose name is gone: they take memory until they are closed.
+    /// Held by every queue, also by those without a name: they take memory until they are closed.
     all: Arc<()>,
 }
 
@@ -138,7 +138,7 @@ struct Inside {
 pub(crate) struct Notice {
     pub cage: CageId,
     pub way: Way,
-    /// The descriptor it was asked for by: closed, nobody is told.
+    /// The descriptor by which it was asked for; if it is closed, nothing is sent.
     pub by: Weak<File>,
 }
 
@@ -149,7 +149,7 @@ pub(crate) enum Way {
     None,
     /// By a signal with a value.
     Signal(u8, u32),
-    /// By the letter that lies at the descriptor.
+    /// By the letter kept at the descriptor.
     Letter,
 }
 
@@ -203,7 +203,7 @@ impl Notice {
 
 /// The outcome of sending a message.
 pub(crate) enum Sent {
-    /// It is in; somebody may have to be told.
+    /// The message is in; a notification may be due.
     Done(Option<Told>),
     /// The queue is full until something changes.
     Full(Vec<u8>, Seen),
@@ -232,7 +232,7 @@ impl MessageQueue {
         Sent::Done(told)
     }
 
-    /// Takes the first message and its priority out; what there was to see if there is none.
+    /// Takes out the first message and its priority; the event to wait for if there is none.
     pub fn receive(&self) -> core::result::Result<(Vec<u8>, u32), Seen> {
         let mut inside = self.inside();
         let was_full = inside.messages.len() == self.size.messages;
@@ -264,10 +264,10 @@ impl MessageQueue {
         self.inside().messages.len()
     }
 
-    /// Registers who is to be told; `letter` goes with the way of that name.
+    /// Registers a notification; `letter` is for the way of that name.
     ///
     /// # Errors
-    /// EBUSY if somebody is registered already.
+    /// EBUSY if another one is registered already.
     pub fn register(&self, notice: Notice, letter: Option<Letter>) -> Result<()> {
         let mut inside = self.inside();
         if inside.notice.as_ref().is_some_and(|other| other.by.strong_count() > 0) {
@@ -318,7 +318,8 @@ pub struct End {
     letter: Mutex<Option<Letter>>,
 }
 
-/// More than half of the smallest buffer there is: whoever has sent that may not send more.
+/// More than half of the smallest buffer that is possible: after sending that, a socket may not
+/// send more.
 const FILLING: usize = 2048;
 
 impl End {

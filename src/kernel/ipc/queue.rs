@@ -11,7 +11,7 @@ use crate::event::Event;
 
 /// MSGMAX
 pub(crate) const LONGEST: usize = 8192;
-/// MSGMNB: what a queue holds.
+/// MSGMNB: the capacity of a queue.
 pub(crate) const ROOM: usize = 16384;
 
 const MSG_NOERROR: u32 = 0o10000;
@@ -98,7 +98,7 @@ impl Queue {
             kind => i64::from(message.kind) <= -i64::from(kind),
         };
         let candidates = self.messages.iter().enumerate().filter(|(_, message)| wanted(message));
-        // For a negative type the lowest comes first; of equal ones the oldest.
+        // For a negative type the lowest type comes first, and of equal ones the oldest.
         let found =
             if kind < 0 { candidates.min_by_key(|(at, message)| (message.kind, *at)) } else { { candidates }.next() };
         let Some((at, message)) = found else { return Ok(None) };

@@ -1,10 +1,10 @@
 //! Copying an address space for fork(2).
 //!
 //! Shared mappings are mapped again. Of private ones only pages that exist are copied: the host's
-//! page map tells which those are; where it cannot be asked, all pages are looked at and those that
-//! are zero are left out. Other threads of the parent may write meanwhile: the child then has a
-//! page as it was before or after, as with Linux, which copies a page when it is first written.
-//! Pages that earlier forks have frozen are not copied, but mapped (`freeze`).
+//! page map shows them; if it cannot be read, all pages are looked at and zero pages are left out.
+//! Other threads of the parent may write meanwhile: the child then has a page as it was before or
+//! after, as with Linux, which copies a page when it is first written. Pages that earlier forks
+//! have frozen are not copied, but mapped (`freeze`).
 
 mod freeze;
 

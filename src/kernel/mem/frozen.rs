@@ -67,7 +67,7 @@ impl Layers {
     /// Makes one of `len` bytes; `fill` writes it, and keeps no mapping of it.
     ///
     /// # Errors
-    /// EMFILE at the limit of layers; what the host says.
+    /// EMFILE at the limit of layers; the host's errors.
     pub fn make(&self, len: u64, fill: impl FnOnce(BorrowedFd<'_>) -> Result<()>) -> Result<Layer> {
         let permit = self.permit().ok_or(Errno::EMFILE)?;
         let file = sealed::create(c"frozen").map_err(host::errno)?;
@@ -92,11 +92,11 @@ impl Drop for Permit {
 /// Pages that come from one layer, one after the other.
 #[derive(Clone)]
 pub struct Piece {
-    /// Where they are.
+    /// Their addresses.
     pub at: Range<u64>,
     /// The layer that they come from.
     pub layer: Arc<Layer>,
-    /// Where they are in it.
+    /// Their offset in it.
     pub offset: u64,
 }
 

@@ -7,8 +7,8 @@
 //!    offset` with `offset + len <= 4 GiB`, and every mapping call replaces pages inside it, so
 //!    nothing else is ever touched.
 //! 2. No Rust reference into the reservation exists. Guest threads may write any byte at any time;
-//!    what is read is copied out first, by assembly the compiler cannot look into, so a race spoils
-//!    only bytes.
+//!    data is copied out before it is looked at, by assembly the compiler cannot look into, so a
+//!    race spoils only bytes.
 //! 3. A page may be unmapped or its file truncated under a copy. The copy routines occupy one known
 //!    range of code; the fault handler sends a SIGSEGV or SIGBUS in that range to the routine's
 //!    error exit, and the caller gets EFAULT.
@@ -308,7 +308,7 @@ impl Drop for GuestMemory {
 /// Nothing refers to those pages.
 unsafe fn trim(start: *mut u8, len: usize) {
     if len > 0 {
-        // SAFETY: as the caller says.
+        // SAFETY: by the caller's contract.
         unsafe { libc::munmap(start.cast(), len) };
     }
 }

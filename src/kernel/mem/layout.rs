@@ -1,4 +1,4 @@
-//! Where the engine puts a program: its data, its heap, its stacks.
+//! The layout of a program in its memory: its data, its heap, its stacks.
 
 use std::sync::Arc;
 

@@ -39,7 +39,7 @@ impl Memory {
     /// Maps `len` bytes and returns where.
     ///
     /// # Errors
-    /// ENOMEM, EEXIST, and what the host says about the file.
+    /// ENOMEM, EEXIST, and the host's errors for the file.
     pub fn map_pages(&self, place: Place, len: u64, prot: u32, shared: bool, content: Content<'_>) -> Result<u64> {
         if let Content::File(file, offset) = content {
             // A failure of the real call below may leave the range unmapped on older hosts; this
@@ -171,8 +171,8 @@ impl Memory {
     /// the program's data, which come back.
     ///
     /// # Errors
-    /// EINVAL for what is locked; ENOMEM where something in the range is not mapped, after the rest
-    /// is done; else what the host says.
+    /// EINVAL for locked pages; ENOMEM if a part of the range is not mapped, after the rest is
+    /// done; else the host's errors.
     pub fn discard(&self, range: Range<u64>, advice: i32) -> Result<()> {
         let returns = |piece: &Piece| advice == libc::MADV_DONTNEED && piece.layer.is_program();
         let mut map = self.map();

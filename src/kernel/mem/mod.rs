@@ -31,7 +31,7 @@ pub use vmmap::{Attached, Fill, MAX_REGIONS, OnFork, Region, Use, Vmmap};
 use crate::lock::Locked;
 use lind_abi::Result;
 
-/// Where guest addresses begin and end. Laid out like Linux: an unmapped first 64 KiB, data, heap,
+/// The bounds of guest addresses. Laid out like Linux: an unmapped first 64 KiB, data, heap,
 /// mappings, stack. As on a host with vm.mmap_min_addr of 0, programs may map the unmapped part:
 /// WASI programs have data there.
 pub mod space {
@@ -40,7 +40,7 @@ pub mod space {
     pub const FIRST: u64 = 1 << 16;
     /// One past the highest address that is ever mapped.
     pub const END: u64 = 0xffff_0000;
-    /// One past the highest address there is: what would be TASK_SIZE.
+    /// One past the highest address: Linux's TASK_SIZE.
     pub const LIMIT: u64 = 1 << 32;
     /// The size of the main stack.
     pub const STACK: u64 = 8 << 20;

@@ -56,7 +56,7 @@ impl Memory {
         let start = self.move_region(&mut map, old.clone(), len, how, region)?;
         if region.is_plain() {
             self.unmap_locked(&mut map, old.clone());
-            // The contents have moved: what cannot be mapped now stays a hole.
+            // The contents have moved: a part that cannot be mapped now stays a hole.
             let mut again = region;
             again.locked = false;
             let _ = self.map_private(&mut map, old, again);
@@ -110,7 +110,7 @@ impl Memory {
         Ok(())
     }
 
-    /// Moves a mapping. Its old place is as it was, to the host with what it begins with.
+    /// Moves a mapping. Its old place stays mapped, at the host with its initial contents.
     fn move_region(&self, map: &mut Vmmap, old: Range<u64>, new_len: u64, how: Move, region: Region) -> Result<u64> {
         let old_len = old.end - old.start;
         let kept = old_len.min(new_len);
@@ -159,8 +159,8 @@ impl Memory {
         Ok(start)
     }
 
-    /// Moves what is in `old` to where nothing is, and says whether frozen pages are frozen there,
-    /// too.
+    /// Moves the contents of `old` to a free range, and returns whether frozen pages are frozen
+    /// there, too.
     ///
     /// One region may be several mappings of the host's, if some pages come from a layer or may be
     /// huge. It is copied then. Hosts before 6.17 move one mapping or nothing; later ones go on

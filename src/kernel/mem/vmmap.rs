@@ -31,7 +31,7 @@ pub enum Use {
     Stack,
     /// A stack that the engine made for a grate's worker.
     Worker,
-    /// Stays unmapped on the host, and no search takes it: what lies below a stack.
+    /// The part below a stack: it stays unmapped on the host, and searches skip it.
     Guard,
     /// A mapping of the guest.
     Mapping,
@@ -87,7 +87,7 @@ pub struct Region {
 pub struct Attached {
     /// The segment.
     pub id: i32,
-    /// Where its first byte is, or would be.
+    /// The address of its first byte, whether or not that is still attached.
     pub at: u64,
 }
 
@@ -123,9 +123,9 @@ impl Region {
 
 /// The memory map of a cage: its regions, their limits and the heap.
 pub struct Vmmap {
-    /// By start; the value has the end.
+    /// The regions by start; the value has the end.
     regions: BTreeMap<u64, (u64, Region)>,
-    /// Where anything may be mapped.
+    /// The range in which mappings may lie.
     space: Range<u64>,
     mapped: u64,
     locked: u64,
@@ -145,11 +145,11 @@ pub struct Vmmap {
     apart: Apart,
     /// Its share of the host's mappings.
     share: Share,
-    /// Where the heap begins, and the program break.
+    /// From the start of the heap to the program break.
     pub brk: Range<u64>,
-    /// Where the program was given its arguments, as strings one after the other.
+    /// The address of the program's arguments, as strings one after the other.
     pub arguments: Range<u64>,
-    /// Where it was given its environment.
+    /// The address of its environment.
     pub environment: Range<u64>,
     /// The address of the auxiliary vector.
     pub auxiliary: Range<u64>,
@@ -183,7 +183,7 @@ impl Vmmap {
         }
     }
 
-    /// A map that says the same, without the regions that fork leaves out.
+    /// A copy without the regions that fork leaves out.
     pub fn forked(&self) -> Vmmap {
         let mut child = Vmmap::within(self.space.clone(), self.limit);
         child.brk = self.brk.clone();

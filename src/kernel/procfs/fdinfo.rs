@@ -26,7 +26,7 @@ pub(super) fn descriptor_info(subject: &Subject<'_>) -> Result<Vec<u8>> {
             let _ = writeln!(text, "sigmask:\t{:016x}", listener.mask());
         }
         Kind::Process(id) => {
-            // Of one that has been waited for only that it is gone.
+            // An ended process of which only the end was waited for.
             let id = subject.cx.kernel.cages.get(*id).map_or(-1, |cage| i64::from(cage.id.0));
             let _ = writeln!(text, "Pid:\t{id}\nNSpid:\t{id}");
         }

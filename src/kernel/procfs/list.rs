@@ -18,7 +18,7 @@ const DT_LNK: u8 = 10;
 /// Keys of entries that have a number begin here: more than any table has entries.
 const NUMBERED: u64 = 1 << 16;
 
-/// Where the name begins in a struct linux_dirent64.
+/// The offset of the name in a struct linux_dirent64.
 const HEAD: usize = 19;
 
 struct Listed {
@@ -66,7 +66,7 @@ fn entries(cx: &Ctx<'_>, place: &Place) -> Result<Vec<Listed>> {
     let directory = |key, name: &'static str| Listed { key, name: Name::Borrowed(name.as_bytes()), kind: DT_DIR };
     let mut all = vec![directory(0, "."), directory(1, "..")];
     let numbered = |number: u32, kind| Listed { key: NUMBERED + u64::from(number), name: proc::name(number), kind };
-    // Where its process has ended meanwhile a directory is empty.
+    // A directory whose process has ended meanwhile is empty.
     let subject = place.subject(cx)?;
     match place.node().entry.what {
         What::Directory(entries) | What::Processes(entries) | What::Processors(entries) => {

@@ -1,6 +1,6 @@
 //! The trees that the kernel itself serves: /proc, /dev and /sys.
 //!
-//! The host's own tell of the host's processes, so nothing of them is shown. A tree is a table of
+//! The host's own show the host's processes, so nothing of them is shown. A tree is a table of
 //! [`Entry`]; some directories (processes, descriptors, terminals, shared memory) get theirs from
 //! the kernel's state. A [`Place`] is the way from the top of a tree down to a node, so that `..`
 //! needs no names. How paths lead in and out is [`walk`]'s matter.
@@ -79,7 +79,7 @@ enum What {
     Text(fn(&Subject<'_>) -> Result<Vec<u8>>),
     /// The same, which may be written as well.
     Setting(fn(&Subject<'_>) -> Result<Vec<u8>>, fn(&Subject<'_>, &[u8]) -> Result<()>),
-    /// A symbolic link whose text leads where it says.
+    /// A symbolic link that leads where its text says.
     Link(fn(&Subject<'_>) -> Result<Vec<u8>>),
     /// /proc/PID/cwd: leads to the directory itself, whatever its name is by now.
     Cwd,
@@ -101,7 +101,7 @@ enum What {
     Memory,
 }
 
-/// A node: its entry, and whom it is about.
+/// A node: its entry, and its subject.
 #[derive(Clone, Debug)]
 struct Node {
     entry: &'static Entry,
@@ -202,7 +202,7 @@ impl Place {
         matches!(self.node().entry.what, What::Setting(..))
     }
 
-    /// The process whose directory this is: /proc/PID itself, nothing in it.
+    /// The process whose directory this is: /proc/PID itself, not an entry in it.
     pub(crate) fn process(&self) -> Option<CageId> {
         let node = self.node();
         node.process.filter(|_| std::ptr::eq(node.entry, &proc::PROCESS))
@@ -236,7 +236,7 @@ impl Place {
     /// The text of a symbolic link.
     ///
     /// # Errors
-    /// EINVAL for what is none; ENOENT.
+    /// EINVAL if it is not a link; ENOENT.
     pub fn link(&self, cx: &Ctx<'_>) -> Result<Vec<u8>> {
         let subject = self.subject(cx)?;
         match self.node().entry.what {
@@ -244,7 +244,7 @@ impl Place {
             What::Cwd => {
                 let cwd = subject.living()?.cwd.load();
                 let path = cwd.path(&cx.kernel.root).map(std::ffi::CString::into_bytes);
-                // Of one that was removed the host says so behind its name.
+                // The host marks a removed one behind its name.
                 path.or_else(|_| cx.kernel.root.name_of(cwd.dir()))
             }
             What::Root => subject.living().map(|_| b"/".to_vec()),

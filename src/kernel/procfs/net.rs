@@ -1,8 +1,8 @@
 //! Texts about sockets: the files of /proc/net.
 //!
-//! It tells of sockets that processes have open which the caller may see, and of nothing else: not
-//! of the host's, of whose interfaces, routes and traffic nothing is known here, and not of sockets
-//! that were handed in. Only the columns that netstat(8) and lsof(8) look for are filled in.
+//! They show sockets that processes visible to the caller have open, and nothing else: no sockets
+//! of the host, whose interfaces, routes and traffic are not known here, and none that were handed
+//! in. Only the columns that netstat(8) and lsof(8) look for are filled in.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -97,7 +97,7 @@ pub(super) fn raw6(subject: &Subject<'_>) -> Result<Vec<u8>> {
     internet(subject, SIX, SocketType::RAW)
 }
 
-/// Sockets that have no port do not stand in these lists.
+/// Sockets without a port are not in these lists.
 fn internet(subject: &Subject<'_>, family: AddressFamily, kind: SocketType) -> Result<Vec<u8>> {
     let mut heading = match family {
         FOUR => "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode",
@@ -169,7 +169,7 @@ fn inet(address: SocketAddrAny) -> Option<SocketAddr> {
     SocketAddr::try_from(address).ok()
 }
 
-/// Addresses stand as words of the machine, whose bytes are those of the network.
+/// Addresses are written as words of the machine, with the bytes in network order.
 fn spell(address: SocketAddr) -> String {
     let words = |bytes: &[u8]| -> String {
         let words = bytes.chunks_exact(4).map(|word| u32::from_le_bytes(std::array::from_fn(|i| word[i])));

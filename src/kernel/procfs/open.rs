@@ -1,4 +1,4 @@
-//! open(2) of places in our trees, and of what is open already.
+//! open(2) of places in our trees, and of files that are open already.
 
 use std::io::Write;
 use std::os::fd::{AsFd, OwnedFd};
@@ -147,7 +147,7 @@ pub(crate) fn create(cx: &Ctx<'_>, place: &Place, name: &[u8], flags: OpenFlags,
     }
     let opened = reopen_host(cx, &file, flags)?;
     if new {
-        // Only now: whoever makes a file may use it whatever its mode.
+        // Set after opening: the maker of a file may use it whatever its mode is.
         let mode = mode.0 & !cx.cage.umask.load(Ordering::Relaxed) & 0o777;
         rustix::fs::fchmod(file.host(), rustix::fs::Mode::from_raw_mode(mode)).map_err(host::errno)?;
     }
@@ -173,7 +173,7 @@ pub(crate) fn reopen(cx: &Ctx<'_>, file: &FileRef, flags: OpenFlags) -> Result<O
         Kind::Terminal | Kind::Master(_) if flags.has(OpenFlags::O_DIRECTORY) => Err(Errno::ENOTDIR),
         Kind::Terminal | Kind::Master(_) if flags.has(OpenFlags::O_PATH) => Ok(Opened::Same(file.share())),
         Kind::Terminal => cx.blocking(|| terminal::reopen(cx, &file.share(), flags.0)).map(Opened::Same),
-        // Its name is that of what makes new ones.
+        // Its name is that of /dev/ptmx, which makes new ones.
         Kind::Master(_) => terminal::open_master(cx, flags.0).map(Opened::Same),
         Kind::Pipe => reopen_host(cx, file, flags).map(Opened::New),
         Kind::Host => {

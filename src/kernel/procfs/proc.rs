@@ -61,7 +61,7 @@ pub(super) static PROCESS: Entry = Entry { name: "", mode: 0o555, what: What::Di
 /// /proc/PID/task/TID
 pub(super) static TASK: Entry = Entry { name: "", mode: 0o555, what: What::Directory(OF_TASK) };
 
-/// /proc/PID/fd/N. A link's own mode says what the descriptor allows.
+/// /proc/PID/fd/N. A link's own mode shows what the descriptor permits.
 pub(super) static DESCRIPTOR: Entry = Entry { name: "", mode: 0o700, what: What::Descriptor };
 
 /// /proc/PID/fdinfo/N

@@ -1,4 +1,4 @@
-//! Texts about a process: what /proc/PID says.
+//! Texts about a process: the files of /proc/PID.
 
 use std::fmt::Write;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -28,7 +28,7 @@ pub(super) fn ticks(time: Timeval) -> i64 {
     time.sec * 100 + time.usec / 10_000
 }
 
-/// Its name: what prctl(PR_SET_NAME) said, else the end of its program's path.
+/// Its name: the one set by prctl(PR_SET_NAME), else the end of its program's path.
 fn name(subject: &Subject<'_>) -> Result<Vec<u8>> {
     let cage = subject.cage()?;
     let thread = subject.thread.clone().or_else(|| cage.thread(cage.id.0));
@@ -348,7 +348,8 @@ pub(super) fn schedstat(subject: &Subject<'_>) -> Result<Vec<u8>> {
     Ok(format!("{nanos} 0 0\n").into_bytes())
 }
 
-/// The children of a process. Which thread made them is not kept: they stand with the first one.
+/// The children of a process. The thread that made them is not kept: all are listed with the first
+/// one.
 pub(super) fn children(subject: &Subject<'_>) -> Result<Vec<u8>> {
     let cage = subject.cage()?;
     if subject.thread.as_ref().is_some_and(|thread| thread.tid != cage.id.0) {

@@ -1,4 +1,4 @@
-//! Files that may be written: what a process, or a supervisor above it, may set by /proc.
+//! Settings in /proc that a process, or a supervisor above it, may write.
 //!
 //! A write is the whole new value, whatever the position, and takes effect at once. The open file
 //! continues to show the text of the moment it was opened.
@@ -13,7 +13,7 @@ use crate::mem::PAGE;
 /// The longest value.
 const LONGEST: usize = 128;
 
-/// OOM_SCORE_ADJ_MAX, and how far the older file goes, whose least means never.
+/// OOM_SCORE_ADJ_MAX, and the range of the older file, whose least value means never.
 const WORST: i32 = 1000;
 const OLD_WORST: i32 = 15;
 const OLD_NEVER: i32 = -17;
@@ -108,7 +108,7 @@ fn set_oom(subject: &Subject<'_>, wanted: i32) -> Result<()> {
     Ok(())
 }
 
-/// How likely the process would be chosen: by what it has in memory and what was set.
+/// The likelihood of the process being chosen: by its memory and the setting.
 pub(super) fn oom_score(subject: &Subject<'_>) -> Result<Vec<u8>> {
     let cage = subject.living()?;
     let adjustment = i64::from(cage.settings().oom.adjustment);

@@ -40,7 +40,7 @@ impl SharedFiles {
     /// The file of a name, made if there is none; whether it was made.
     ///
     /// # Errors
-    /// ENAMETOOLONG; ENOSPC when there are too many; what the host says.
+    /// ENAMETOOLONG; ENOSPC when there are too many; the host's errors.
     pub fn get_or_make(&self, name: &[u8], mode: u32) -> Result<(Arc<File>, bool)> {
         check(name)?;
         let mut files = self.files();

@@ -33,7 +33,7 @@ impl Place {
         hash(&self.path())
     }
 
-    /// The number of what is called `name` in it.
+    /// The inode number of the entry `name` in it.
     pub(super) fn inode_of(&self, name: &[u8]) -> u64 {
         hash(&[&self.path()[..], b"/", name].concat())
     }

@@ -1,4 +1,4 @@
-//! /proc/sys: what the kernel's limits are, and what the host's network does.
+//! /proc/sys: the kernel's limits, and settings of the host's network.
 //!
 //! The host's own files cannot be read behind the walls. Values that a socket option can tell are
 //! read from a socket. Values that are neither known nor ours are Linux's defaults, since programs
@@ -146,7 +146,7 @@ static NET: &[Entry] = &[
             text("rmem_default", |_| of_datagrams(|socket| sockopt::socket_recv_buffer_size(socket).map(number))),
             text("rmem_max", |_| {
                 of_datagrams(|socket| {
-                    // As much as can be had, of which half is for what is counted besides.
+                    // The largest possible size, half of which is for the host's own overhead.
                     sockopt::set_socket_recv_buffer_size(socket, MOST_ROOM)?;
                     sockopt::socket_recv_buffer_size(socket).map(|size| number(size / 2))
                 })

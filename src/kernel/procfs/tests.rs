@@ -63,7 +63,7 @@ fn a_cage_sees_itself_and_its_descendants() {
             names(w, "/proc", 64).unwrap().iter().filter_map(|name| name.parse().ok()).collect()
         };
         assert_eq!(numbers(w), [id, child_id, other_id]);
-        // Those beside it are of the same sandbox.
+        // The processes beside it belong to the same sandbox.
         assert_eq!(numbers(&child), [id, child_id, other_id]);
         assert_eq!(link(&child, "/proc/self").as_deref(), Ok(&*child_id.to_string()));
         assert!(read(w, &format!("/proc/{child_id}/status")).unwrap().contains(&format!("\nPPid:\t{id}\n")));

@@ -31,7 +31,7 @@ pub(crate) enum Reached {
     Missing(Place, Vec<u8>),
     /// An open file, by /proc/PID/fd/N.
     File(FileRef),
-    /// Where the host is to go on from, and how.
+    /// The host has to continue from here, with this path.
     Host(Start, CString),
 }
 
@@ -284,7 +284,7 @@ fn host_step(
 }
 
 impl Place {
-    /// Whether the link is one that Linux leads to a file itself, whatever the text says.
+    /// Whether Linux leads this link to a file itself, whatever the text says.
     fn leads_to_itself(&self) -> bool {
         matches!(self.node().entry.what, What::Root) || self.node().entry.name == "exe"
     }

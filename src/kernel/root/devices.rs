@@ -26,7 +26,7 @@ pub struct Devices {
 }
 
 impl Devices {
-    /// The host's nodes; what the host lacks, guests lack.
+    /// Opens the host's nodes; guests lack the nodes that the host lacks.
     pub fn find() -> Devices {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let folder = rustix::fs::open(c"/dev", flags | OFlags::DIRECTORY, Mode::empty()).ok();
@@ -76,7 +76,7 @@ impl Devices {
     /// Makes a pseudoterminal.
     ///
     /// # Errors
-    /// ENOENT where the host has none; what open(2) says.
+    /// ENOENT if the host has none; the errors of open(2).
     pub(crate) fn open_multiplexer(&self, root: &super::Root, flags: u32) -> Result<OwnedFd> {
         let (node, _) = self.multiplexer.as_ref().ok_or(Errno::ENOENT)?;
         let flags = flags & (OFlags::RWMODE | OFlags::NONBLOCK).bits();
@@ -98,7 +98,7 @@ impl Devices {
     /// Acts on that file: `act` gets a folder and a name in it.
     ///
     /// # Errors
-    /// ENOENT where the host has none; what `act` says.
+    /// ENOENT if the host has none; the errors of `act`.
     pub(crate) fn with_slave<T>(
         &self,
         index: u32,
@@ -131,7 +131,7 @@ impl Devices {
     /// open(2) of a node.
     ///
     /// # Errors
-    /// ENOENT where the host lacks it; what open(2) says.
+    /// ENOENT if the host lacks it; the errors of open(2).
     pub(crate) fn open(&self, root: &super::Root, index: usize, flags: u32) -> Result<OwnedFd> {
         // A device is not shortened.
         root.open_again(self.node(index).ok_or(Errno::ENOENT)?, flags & !OFlags::TRUNC.bits())

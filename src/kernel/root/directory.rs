@@ -15,7 +15,7 @@ use crate::procfs::Place;
 pub struct Directory {
     fd: OwnedFd,
     mount: MountId,
-    /// Where it is, if it is one of the kernel's own; `fd` is then the root.
+    /// The place, if it is one of the kernel's own; `fd` is then the root.
     place: Option<Place>,
 }
 
@@ -25,7 +25,7 @@ impl Directory {
         Directory { fd: found.file, mount: found.mount, place: None }
     }
 
-    /// Where the first cage starts.
+    /// Opens the directory in which the first cage starts.
     ///
     /// # Errors
     /// The errors of open(2).
@@ -53,7 +53,7 @@ impl Directory {
         Dir { fd: self.as_fd(), mount: self.mount }
     }
 
-    /// Where it is, if it is one of the kernel's own.
+    /// The place, if it is one of the kernel's own.
     pub(crate) fn place(&self) -> Option<&Place> {
         self.place.as_ref()
     }

@@ -57,7 +57,8 @@ impl Links {
         file: BorrowedFd<'_>,
         act: impl FnOnce(BorrowedFd<'_>, &CStr) -> Result<T>,
     ) -> Result<T> {
-        // Of this thread, not of the process: not all of the runner's have the cages' descriptors.
+        // The links of this thread, not of the process: not all threads of the runner have the
+        // cages' descriptors.
         let number = DecInt::new(rustix::thread::gettid().as_raw_nonzero().get());
         let thread = if self.own_numbers { number.as_bytes() } else { b"thread-self" };
         let link = [thread, b"/fd/", DecInt::from_fd(file).as_bytes()].concat();

@@ -16,7 +16,7 @@ pub(super) fn at_or_below(point: &[u8], root: &[u8]) -> bool {
     point.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest[0] == b'/')
 }
 
-/// Spaces and the like stand as a backslash and three octal digits.
+/// Spaces and the like are written as a backslash and three octal digits.
 fn unescape(field: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut rest = field;

@@ -111,7 +111,7 @@ impl Root {
         self.mounted.iter().rev().find(|(at, _)| holds(at))
     }
 
-    /// Where a mount is by now; nothing for the root directory.
+    /// The present path of a mount; empty for the root directory.
     fn mounted_at(&self, table: &Table, mount: MountId) -> Result<Vec<u8>> {
         match (table.fixed_path(mount), table.point(mount)) {
             (Some(path), _) => Ok(path.to_vec()),

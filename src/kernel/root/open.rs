@@ -90,7 +90,7 @@ impl Root {
     /// Opens an open file once more: `flags` are open(2)'s.
     ///
     /// # Errors
-    /// ENOENT where /proc is not mounted; what open(2) says.
+    /// ENOENT if /proc is not mounted; the errors of open(2).
     pub(crate) fn open_again(&self, file: BorrowedFd<'_>, flags: u32) -> Result<OwnedFd> {
         let flags = flags & if flags & O_PATH != 0 { WITH_PATH } else { PASSED };
         let flags = OFlags::from_bits_retain(flags).difference(OFlags::CREATE | OFlags::NOFOLLOW) | OFlags::CLOEXEC;
@@ -339,7 +339,7 @@ mod tests {
         rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).unwrap()
     }
 
-    /// Another mount, or somebody outside, may change what a read-only one shows.
+    /// The contents of a read-only mount may be changed by another mount, or from outside.
     #[test]
     fn what_becomes_a_file_while_it_is_opened_stays_as_it_is() {
         let folder = tempfile::tempdir().unwrap();

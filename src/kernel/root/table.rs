@@ -2,10 +2,10 @@
 //! of the host guests find, where, and whether they may change them.
 //!
 //! A mount is its source, which stays open, and a point: a directory or file that it covers, in
-//! another mount. The point is known by what it is, not by its name, as on Linux: whoever renames a
-//! directory above takes the mount along. A guest's open file is a host descriptor and the mount by
-//! which it was found ([`Dir`], [`Found`]), because two mounts may show the same directory. How a
-//! path leads through mounts is in `walk`.
+//! another mount. The point is identified by its file, not by its name, as on Linux: if a directory
+//! above is renamed, the mount moves with it. A guest's open file is a host descriptor and the
+//! mount by which it was found ([`Dir`], [`Found`]), because two mounts may show the same
+//! directory. How a path leads through mounts is in `walk`.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -26,7 +26,7 @@ pub struct MountId(u16);
 impl MountId {
     /// The root directory.
     pub const ROOT: MountId = MountId(0);
-    /// Of files that were not found by a name.
+    /// The mount of files that were not found by a name.
     pub const NONE: MountId = MountId(u16::MAX);
 }
 
@@ -198,7 +198,7 @@ impl Table {
         self.0.iter().enumerate().map(|(number, mount)| (MountId(u16::try_from(number).unwrap_or(u16::MAX)), mount))
     }
 
-    /// The mounts: where each was mounted, what it shows, and whether that cannot be changed.
+    /// The mounts: the path of each, its source, and whether it is read-only.
     pub fn iter(&self) -> impl Iterator<Item = (&[u8], BorrowedFd<'_>, bool)> {
         self.0.iter().map(|mount| (&mount.path[..], mount.source.as_fd(), mount.read_only))
     }
@@ -258,7 +258,7 @@ impl Table {
         self.at(mount).point.as_ref().map(|point| Dir { fd: point.place.as_fd(), mount: point.mount })
     }
 
-    /// Where a mount is, if nobody can rename a directory above it.
+    /// The path of a mount, if nobody can rename a directory above it.
     pub(super) fn fixed_path(&self, mount: MountId) -> Option<&[u8]> {
         let mount = self.at(mount);
         mount.fixed.then_some(&mount.path[..])

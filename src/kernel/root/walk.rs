@@ -59,7 +59,7 @@ impl Root {
     /// Walks a path up to its last name.
     ///
     /// # Errors
-    /// ENOENT, ENOTDIR, EACCES and ELOOP on the way; EXDEV and ELOOP for what the way forbids.
+    /// ENOENT, ENOTDIR, EACCES and ELOOP on the way; EXDEV and ELOOP for steps that `way` forbids.
     pub(super) fn lead(&self, table: &Table, dir: Dir<'_>, path: &CStr, way: Way) -> Result<Led> {
         let scope = way.resolve.intersects(ResolveFlags::BENEATH | ResolveFlags::IN_ROOT).then_some(dir);
         let absolute = path.to_bytes().first() == Some(&b'/');

@@ -1,4 +1,4 @@
-//! Job control: who may use a terminal, and whom it belongs to.
+//! Job control: the permission to use a terminal, and its owner.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -228,7 +228,7 @@ fn tell(kernel: &Kernel) {
     }
 }
 
-/// TIOCSWINSZ has been done: those in front are told if the size is another one.
+/// Called after TIOCSWINSZ: the foreground group gets SIGWINCH if the size has changed.
 pub(crate) fn window_changed(cx: &Ctx<'_>, file: &Arc<File>, before: Winsize) -> Result<()> {
     let now = host::terminal::window(file.host())?;
     let same = |a: &Winsize, b: &Winsize| (a.row, a.col, a.xpixel, a.ypixel) == (b.row, b.col, b.xpixel, b.ypixel);

@@ -1,8 +1,8 @@
 //! Characters typed at a pseudoterminal that mean signals: ^C, ^\ and ^Z, by the terminal's
 //! settings.
 //!
-//! The host's line discipline takes these characters out and knows nobody to tell. So bytes written
-//! to a master are looked through here, with the settings the terminal has then.
+//! The host's line discipline removes these characters and has no process group to signal. So bytes
+//! written to a master are looked through here, with the settings the terminal has then.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::host;
 
 const ISIG: u32 = 1;
 const IEXTEN: u32 = 0o100_000;
-/// Where in c_cc the characters stand: VINTR, VQUIT, VSUSP, VLNEXT.
+/// The indices of the characters in c_cc: VINTR, VQUIT, VSUSP, VLNEXT.
 const VINTR: usize = 0;
 const VQUIT: usize = 1;
 const VSUSP: usize = 10;

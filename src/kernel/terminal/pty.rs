@@ -28,7 +28,7 @@ pub struct Pty {
 
 impl Drop for Pty {
     fn drop(&mut self) {
-        // Nothing is sent from here: whoever closes files may hold locks.
+        // Nothing is sent from here, since the caller may hold locks.
         if let Some(kernel) = self.kernel.upgrade() {
             kernel.terminals.hang_up();
         }
@@ -38,7 +38,7 @@ impl Drop for Pty {
 /// open(2) of /dev/ptmx.
 ///
 /// # Errors
-/// ENOSPC at the limit, ENOENT where the host has none, what it says.
+/// ENOSPC at the limit, ENOENT if the host has none, other errors of the host.
 pub(crate) fn open_master(cx: &Ctx<'_>, flags: u32) -> Result<Arc<File>> {
     make(cx.kernel, flags, false)
 }

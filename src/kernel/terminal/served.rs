@@ -1,6 +1,6 @@
-//! A pseudoterminal whose other end the runner keeps, for somebody outside who types there: a
-//! command of a session gets it in place of its user's own terminal, and it ends with the command.
-//! Programs that the command has left running then have a terminal that has hung up.
+//! A pseudoterminal whose other end the runner keeps, for a user outside: a command of a session
+//! gets it in place of the user's own terminal, and it ends with the command. Programs that the
+//! command has left running then have a terminal that has hung up.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
@@ -29,7 +29,7 @@ impl Served {
     /// A new one of this size, and with these settings instead of the host's.
     ///
     /// # Errors
-    /// ENOENT where the host has none; what it says.
+    /// ENOENT if the host has none; other errors of the host.
     pub fn open(kernel: &Arc<Kernel>, size: Winsize, settings: Option<&Termios>) -> Result<Served> {
         let master = pty::make(kernel, (OFlags::RDWR | OFlags::NONBLOCK).bits(), true)?;
         host::terminal::unlock(master.host())?;
@@ -69,7 +69,7 @@ impl Served {
         Ok(written)
     }
 
-    /// Gives it another size, of which those in front are told.
+    /// Gives it another size, and the foreground group SIGWINCH.
     ///
     /// # Errors
     /// The errors of the host.

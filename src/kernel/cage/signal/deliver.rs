@@ -1,4 +1,4 @@
-//! Taking signals: what a thread does next, before it runs guest code of its own again.
+//! Taking signals: the next step of a thread, before it runs guest code of its own again.
 
 use std::sync::atomic::Ordering;
 
@@ -209,7 +209,7 @@ fn take_saved(thread: &Thread) -> Option<u64> {
     thread.signals.saved_mask.locked().take()
 }
 
-/// Makes the thread's mask the handler's, and says how to run it.
+/// Sets the thread's mask to the handler's, and describes how to run it.
 fn begin(thread: &Thread, info: Info, disposition: &Sigaction) -> Delivery {
     let now = thread.mask.load(Ordering::SeqCst);
     let mask = take_saved(thread).unwrap_or(now);

@@ -24,13 +24,13 @@ pub struct Info {
 impl Info {
     /// si_code of kill(2).
     pub const SI_USER: i32 = 0;
-    /// si_code of what the kernel sends.
+    /// si_code of the kernel's signals.
     pub const SI_KERNEL: i32 = 0x80;
     /// si_code of sigqueue(3).
     pub const SI_QUEUE: i32 = -1;
     /// si_code of timer_create(2).
     pub const SI_TIMER: i32 = -2;
-    /// si_code of what a file says by a signal that has codes of its own.
+    /// si_code for a file whose signal has codes of its own.
     pub const SI_SIGIO: i32 = -5;
     /// si_code of tgkill(2).
     pub const SI_TKILL: i32 = -6;
@@ -40,7 +40,7 @@ impl Info {
         Info { signal, errno: 0, code: Info::SI_KERNEL, fields: [0; WORDS] }
     }
 
-    /// Of a signal that came when there was no room for its info.
+    /// The info of a signal that came when there was no room for its info.
     pub fn lost(signal: u8) -> Info {
         Info { code: Info::SI_USER, ..Info::kernel(signal) }
     }
@@ -51,7 +51,7 @@ impl Info {
         Info { code, ..Info::kernel(signal) }.with(&[cage.id.0, uid])
     }
 
-    /// Of a fault at `address`; `code` says which.
+    /// The info of a fault at `address`, of the kind `code`.
     pub fn fault(signal: u8, code: i32, address: u32) -> Info {
         Info { code, ..Info::kernel(signal) }.with(&[address])
     }
@@ -61,19 +61,20 @@ impl Info {
         self.fields[0]
     }
 
-    /// Of a timer that has run out `overrun` times more than it was seen to.
+    /// The info of a timer that has run out `overrun` times beyond the first.
     pub fn timer(signal: u8, id: u32, overrun: u32, value: u32) -> Info {
         Info { code: Info::SI_TIMER, ..Info::kernel(signal) }.with(&[id, overrun, value])
     }
 
-    /// Of a child that has ended, stopped or continued. Times are in hundredths of a second.
+    /// The info about a child that has ended, stopped or continued. Times are in hundredths of a
+    /// second.
     pub fn child(child: &Cage, change: Change, utime: u32, stime: u32) -> Info {
         let (code, status) = change.code_and_status();
         let uid = child.settings().credentials.uid[0];
         Info { code, ..Info::kernel(CHILD) }.with(&[child.id.0, uid, status, utime, stime])
     }
 
-    /// Of a file: what has become of it, and the descriptor by which it is known.
+    /// The info about an event of a file, with its descriptor.
     pub fn file(signal: u8, code: i32, band: u32, fd: i32) -> Info {
         Info { code, ..Info::kernel(signal) }.with(&[band, fd.cast_unsigned()])
     }

@@ -79,13 +79,13 @@ impl Members {
 }
 
 impl Listeners {
-    /// How many descriptors a change is told to, at most.
+    /// The number of descriptors that a change affects, at most.
     pub fn count(&self) -> usize {
         if self.any.load(Ordering::SeqCst) == 0 { 0 } else { self.files.locked().len() }
     }
 }
 
-/// A descriptor's file that tells of signals of `cage`.
+/// Makes a descriptor's file that shows signals of `cage`.
 ///
 /// # Errors
 /// EMFILE.

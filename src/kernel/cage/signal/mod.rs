@@ -197,7 +197,7 @@ impl Signals {
 pub(crate) struct OfThread {
     /// Signals that wait for this thread. Taken under its cage's lock only.
     queue: Mutex<Queue>,
-    /// The set of `queue`, and of what waits for any thread in `Cage::pending`.
+    /// The set of `queue`, and of the signals for any thread in `Cage::pending`.
     pending: AtomicU64,
     /// Whether it is stopped together with its cage.
     stopped: AtomicBool,
@@ -213,13 +213,14 @@ pub(crate) struct OfThread {
 }
 
 impl OfThread {
-    /// For the thread that takes the place of `other` after execve(2): what waits goes on waiting.
+    /// The state for the thread that replaces `other` after execve(2): waiting signals keep
+    /// waiting.
     pub fn taken_from(other: &Thread) -> OfThread {
         let queue = std::mem::take(&mut *other.signals.queue());
         OfThread { pending: AtomicU64::new(queue.bits()), queue: Mutex::new(queue), ..OfThread::default() }
     }
 
-    /// For a child of a fork: the alternate stack is in its memory too.
+    /// Initialises a forked child: the alternate stack is in its memory too.
     pub fn forked(&self, parent: &OfThread) {
         *self.alt_stack.locked() = *parent.alt_stack.locked();
         self.on_alt_stack.store(parent.on_alt_stack.load(Ordering::Relaxed), Ordering::Relaxed);

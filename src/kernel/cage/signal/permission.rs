@@ -39,7 +39,7 @@ pub(crate) fn ids_allow(own: &Credentials, of: [u32; 3]) -> bool {
     own.can(capability::KILL) || own.uid[..2].iter().any(|id| [of[0], of[2]].contains(id))
 }
 
-/// Whom a cage might signal when it said that a signal should be sent some time.
+/// The permission of a cage at the time when it asked for a later signal.
 #[derive(Clone, Debug)]
 pub(crate) struct Permission {
     cage: CageId,

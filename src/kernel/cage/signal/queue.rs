@@ -59,7 +59,7 @@ impl Queue {
         true
     }
 
-    /// Forgets the signal of a timer, and tells which that was.
+    /// Drops the signal of a timer, and returns which one it was.
     pub fn forget_timer(&mut self, timer: u32) -> Option<u8> {
         let of_timer = |info: &Info| info.code == Info::SI_TIMER && info.fields[0] == timer;
         let at = self.infos.iter().position(of_timer)?;

@@ -24,7 +24,7 @@ pub fn restarts(thread: &Thread, number: u32, values: &[u64]) -> bool {
         | nr::semtimedop
         | nr::msgsnd
         | nr::msgrcv => false,
-        // Those that wait; the time is a pointer.
+        // The operations that wait; their time is a pointer.
         nr::futex => !matches!(value(1) & 127, 0 | 9) || value(3) & 0xffff_ffff == 0,
         nr::read | nr::readv | nr::recvfrom | nr::recvmsg | nr::recvmmsg | nr::accept | nr::accept4 => {
             !has_timeout(&thread.cage, value(0), Side::Receive)

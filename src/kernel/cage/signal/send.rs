@@ -16,7 +16,7 @@ use crate::lock::Locked;
 /// Sends a signal to a cage: to whichever of its threads does not block it.
 ///
 /// # Errors
-/// EAGAIN when its queue is full and the kind of signal says that the sender must know.
+/// EAGAIN when its queue is full and the sender has to know that for this kind of signal.
 pub(crate) fn send(kernel: &Kernel, cage: &Cage, info: Info) -> Result<()> {
     deliver(kernel, cage, None, info)
 }
@@ -60,7 +60,7 @@ pub enum Origin {
     /// A process sent it to the runner: kill(2) and its like, or a timer that the runner's starter
     /// had set.
     Process,
-    /// The terminal that was handed in: what was typed there, its size, its end.
+    /// The terminal that was handed in: its keys, its size, its end.
     Terminal,
 }
 
@@ -107,14 +107,14 @@ fn with_programs(kernel: &Kernel, first: &Arc<Cage>) -> Vec<Arc<Cage>> {
             let family = cage.family();
             if family.serves || kernel.engine().serves(&cage) { family.children.clone() } else { Vec::new() }
         };
-        // A fork of a grate is a process of its own, which nobody outside has heard of.
+        // A fork of a grate is a process of its own, which is not known outside.
         let programs = children.iter().filter_map(|&id| kernel.cages.get(id)).filter(|child| !child.is_fresh_fork());
         found.extend(programs);
     }
     found
 }
 
-/// Ends a cage and all that come from it, by SIGKILL. Those that they make meanwhile too.
+/// Ends a cage and all that come from it, by SIGKILL. This includes those that they make meanwhile.
 pub fn end_all_of(kernel: &Kernel, first: CageId) {
     let of_first = |cage: &Arc<Cage>| !cage.is_dead() && (cage.id == first || cage.descends_from(first));
     loop {
@@ -260,7 +260,7 @@ fn queue(cage: &Cage, signals: &mut Signals, to: Option<&Thread>, info: Info, en
         _ => {}
     }
     let limit = cage.settings().limits.of(Resource(Resource::RLIMIT_SIGPENDING)).map_or(0, |limit| limit.0);
-    // The limit is one for all queues of the cage. Of standard signals each has few.
+    // The limit is one for all queues of the cage. There are few of each standard signal.
     let elsewhere = if info.signal < FIRST_REALTIME { 0 } else { queued_elsewhere(signals, &threads, to) };
     let limit = limit.saturating_sub(elsewhere);
     match to {

@@ -23,7 +23,7 @@ impl Signals {
 /// A stop that SIGCONT has ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Ended {
-    /// When some threads stood: the parent has not heard of it.
+    /// Only some threads had stopped: the parent has not been notified.
     Beginning,
     /// All threads had stopped.
     Complete,
@@ -83,7 +83,7 @@ pub(super) fn count_as_standing(kernel: &Kernel, thread: &Thread) {
 }
 
 impl Thread {
-    /// The engine's word that the thread, which has lent its host thread, was told something.
+    /// Called by the engine when the thread, which has lent its host thread, has got attention.
     pub fn settle_as_lender(&self, kernel: &Kernel) {
         super::deliver::settle_lender(kernel, self);
     }
@@ -96,7 +96,8 @@ impl Thread {
     }
 }
 
-/// Tells the parent of a stop once all threads stand. To be asked again when a thread has ended.
+/// Notifies the parent of a stop once all threads have stopped. Has to be called again when a
+/// thread has ended.
 pub(crate) fn check_complete(kernel: &Kernel, cage: &Cage) {
     let signal = {
         let mut signals = cage.signals();
@@ -161,7 +162,7 @@ fn has_job_control(kernel: &Kernel) -> bool {
 }
 
 impl Cage {
-    /// The signal that has stopped it, when all its threads stand.
+    /// The signal that has stopped it, once all its threads have stopped.
     pub(crate) fn is_stopped(&self) -> bool {
         let signals = self.signals();
         signals.stop.is_some() && signals.stop_complete

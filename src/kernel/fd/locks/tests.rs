@@ -1,6 +1,6 @@
 use super::*;
 
-/// One byte at a time: who holds it, and how.
+/// One byte at a time: its holder, and the mode.
 #[derive(Default, Clone)]
 struct Naive(BTreeMap<(u64, Owner), Mode>);
 

@@ -31,7 +31,7 @@ const LAYERS: usize = 8;
 /// The ranges of one layer in one space: each is a mapping of the host's, of which there are not
 /// many.
 const SPANS: usize = 64;
-/// For how many forks a block that was thawed is let alone.
+/// The number of forks for which a thawed block is not frozen again.
 const REST: u32 = 16;
 
 /// Observations from earlier forks of a space.
@@ -40,7 +40,7 @@ pub struct History {
     /// Bytes that the last one copied.
     pub copied: u64,
     forks: u32,
-    /// Where the blocks are that were thawed lately.
+    /// The addresses of blocks that were thawed lately.
     hot: BTreeSet<u64>,
 }
 

@@ -188,7 +188,7 @@ struct World {
     next: u64,
 }
 
-/// Where the pages are, and how many: enough for some blocks.
+/// The address and number of the pages: enough for some blocks.
 const AT: u64 = 16 << 20;
 const COUNT: u64 = 8 * BLOCK / PAGE;
 

@@ -6,7 +6,7 @@ use crate::mem::random::Random;
 
 const PAGES: u64 = 64;
 
-/// For each page: which layer, and which page of it.
+/// For each page: its layer, and its number in that.
 type Model = Vec<Option<(usize, u64)>>;
 
 fn agree(frozen: &Frozen, model: &Model, layers: &[Arc<Layer>]) {

@@ -329,7 +329,7 @@ unsafe extern "sysv64" {
     fn lind_copy_cmpxchg_u32(word: *mut u32, expected: u32, new: u32, old: *mut u32) -> u64;
 }
 
-/// Where to continue after a fault at `pc`, if `pc` is in a copy routine.
+/// The address at which to continue after a fault at `pc`, if `pc` is in a copy routine.
 pub(super) fn fixup(pc: usize) -> Option<usize> {
     let begin = (&raw const lind_copy_begin) as usize;
     let end = (&raw const lind_copy_end) as usize;

@@ -1,4 +1,4 @@
-//! The map and the host stay one: what the map says is mapped can be touched, and nothing else.
+//! The map and the host agree: pages that are mapped by the map can be touched, and no others.
 
 use std::os::fd::AsFd;
 

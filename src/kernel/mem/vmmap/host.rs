@@ -23,7 +23,7 @@ pub(super) struct Apart {
 }
 
 impl Apart {
-    /// Each range may stand alone, and split what is around it.
+    /// Each range may be a mapping of its own, and split the one around it.
     fn len(&self) -> usize {
         self.seams.len() + 2 * self.odd.len()
     }
@@ -100,8 +100,8 @@ impl Vmmap {
         self.apart.odd.insert(range.start, range.end);
     }
 
-    /// The places within `range` where the host may have the end of a mapping, whatever the map
-    /// says.
+    /// The places within `range` where the host may have the end of a mapping, even if the map has
+    /// none.
     pub(in crate::mem) fn ends_within(&self, range: &Range<u64>) -> Vec<u64> {
         let odd = self.apart.odd_parts(range).into_iter().flat_map(|part| [part.start, part.end]);
         let seams = self.apart.seams.range(range.start..range.end.max(range.start)).copied();

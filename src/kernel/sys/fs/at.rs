@@ -38,7 +38,7 @@ impl Ctx<'_> {
     /// A directory argument, whatever the path may be.
     ///
     /// # Errors
-    /// EBADF; ENOTDIR for what was not opened by a name inside the root.
+    /// EBADF; ENOTDIR for a file that was not opened by a name inside the root.
     #[inline]
     pub(crate) fn directory(&self, dir: DirFd) -> Result<Start> {
         let cage = self.owner(dir.cage)?;

@@ -24,7 +24,7 @@ pub(crate) fn chmod(cx: &Ctx<'_>, path: Path, mode: Mode) -> Result<()> {
     fchmodat2(cx, cx.here(), path, mode, AtFlags(0))
 }
 
-/// fchmodat(2): as the kernel has it, without flags.
+/// fchmodat(2) in the kernel's form, without flags.
 pub(crate) fn fchmodat(cx: &Ctx<'_>, dir: DirFd, path: Path, mode: Mode) -> Result<()> {
     fchmodat2(cx, dir, path, mode, AtFlags(0))
 }
@@ -38,7 +38,7 @@ pub(crate) fn fchmodat2(cx: &Ctx<'_>, dir: DirFd, path: Path, mode: Mode, flags:
     let path = cx.path(path, &mut buf)?;
     let mode = rustix::fs::Mode::from_raw_mode(mode.0 & 0o7777);
     let root = &cx.kernel.root;
-    // By its own name in /proc, which leads to the very file that is open and no further.
+    // Changed by its name in /proc, which leads to the very file that is open and no further.
     let change = |file: Dir<'_>| {
         let stat = changeable(cx, file)?;
         if FileType::from_raw_mode(stat.st_mode).is_symlink() {

@@ -1,4 +1,4 @@
-//! inotify(7): the host watches, and is told what by the open file, not by a name.
+//! inotify(7): the host watches open files, which are passed by descriptor, not by name.
 
 use std::ffi::CStr;
 use std::os::fd::{AsFd, BorrowedFd};

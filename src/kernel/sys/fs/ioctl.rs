@@ -55,7 +55,7 @@ fn low_word(value: u64) -> i32 {
     u32::try_from(value & u64::from(u32::MAX)).unwrap_or(u32::MAX).cast_signed()
 }
 
-/// Hands a request to the host, whose argument has this size.
+/// Passes a request to the host, whose argument has this size.
 fn pass(cx: &Ctx<'_>, file: &FileRef, request: IoctlRequest, arg: InOut<u8>, size: usize) -> Result<i32> {
     let range = cx.output(cx.writing(arg), Len(size as u64))?;
     cx.blocking(|| host::fs::ioctl(file.host(), request.0, range))
@@ -130,7 +130,7 @@ fn discipline(cx: &Ctx<'_>, file: &FileRef, arg: InOut<u8>) -> Result<i32> {
     if wanted != N_TTY {
         return Err(Errno::EINVAL);
     }
-    // The host has no other, so there is nothing to tell it.
+    // The host has no other, so nothing needs to be set.
     Ok(0)
 }
 

@@ -110,10 +110,10 @@ pub(super) fn record_lock(
     Ok(0)
 }
 
-/// How the locks of cages on a regular file are held at the host: by the caller's own open file,
-/// since a watcher of inotify(7) would hear of another one. A file that came from outside is opened
-/// again, as others may share it; so is one that is open for writing only, which cannot hold shared
-/// locks.
+/// Opens the file by which the locks of cages on a regular file are held at the host: the caller's
+/// own open file if possible, since a watcher of inotify(7) would see another one opened. A file
+/// that came from outside is opened again, as others may share it; so is one that is open for
+/// writing only, which cannot hold shared locks.
 fn holder(cx: &Ctx<'_>, file: &File) -> Option<OwnedFd> {
     let stat = rustix::fs::fstat(file.host()).ok()?;
     if !FileType::from_raw_mode(stat.st_mode).is_file() {

@@ -158,7 +158,7 @@ fn link_open(cx: &Ctx<'_>, file: &FileRef, to: Dir<'_>, new: &CStr) -> Result<()
         let follow = rustix::fs::AtFlags::SYMLINK_FOLLOW;
         root.again(file.host(), |dir, name| rustix::fs::linkat(dir, name, new_dir, new, follow).map_err(host::errno))?;
         let mode = rustix::fs::fstat(file.host()).map_or(0, |stat| stat.st_mode);
-        // By its own descriptor it still has no name.
+        // Its own descriptor still gives it no name.
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         if mode & 0o6000 != 0
             && let Ok(named) = rustix::fs::openat(new_dir, new, flags, rustix::fs::Mode::empty())

@@ -35,7 +35,7 @@ fn folder(cx: &Ctx<'_>, dir: DirFd, path: &CStr) -> Result<FileRef> {
     if is_number { Ok(file) } else { Err(Errno::EACCES) }
 }
 
-/// openat(2), where it has said that no path starts here.
+/// openat(2), after it has found that no path starts here.
 pub(super) fn open(cx: &Ctx<'_>, dir: DirFd, path: &CStr, (flags, mode): (OpenFlags, Mode)) -> Result<NewFd> {
     let folder = folder(cx, dir, path)?;
     let creates = flags.has(OpenFlags::O_CREAT);
@@ -53,7 +53,7 @@ pub(super) fn open(cx: &Ctx<'_>, dir: DirFd, path: &CStr, (flags, mode): (OpenFl
 fn check_regular(file: &OwnedFd) -> Result<()> {
     let stat = rustix::fs::fstat(file).map_err(host::errno)?;
     match FileType::from_raw_mode(stat.st_mode) {
-        // It would have a name elsewhere, by which somebody else means it.
+        // It has a name elsewhere, by which another program may use it.
         FileType::RegularFile if stat.st_nlink > 1 => Err(Errno::EMLINK),
         FileType::RegularFile => Ok(()),
         FileType::Directory => Err(Errno::EISDIR),
@@ -61,7 +61,7 @@ fn check_regular(file: &OwnedFd) -> Result<()> {
     }
 }
 
-/// unlinkat(2), where it has said that no path starts here.
+/// unlinkat(2), after it has found that no path starts here.
 pub(super) fn unlink(cx: &Ctx<'_>, dir: DirFd, path: &CStr) -> Result<()> {
     let folder = folder(cx, dir, path)?;
     if cx.kernel.root.read_only() {

@@ -105,7 +105,7 @@ fn open_at(
     cx.cage.fds.add_from(0, opened.share(), cloexec).map(NewFd)
 }
 
-/// A path as it is from the directory that its root stands for.
+/// A path relative to the directory that acts as its root.
 fn without_root(path: &CStr) -> Result<CString> {
     let slashes = path.to_bytes().iter().take_while(|&&byte| byte == b'/').count();
     let relative = &path.to_bytes()[slashes..];

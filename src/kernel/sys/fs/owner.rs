@@ -116,7 +116,7 @@ pub(super) fn async_flag(cx: &Ctx<'_>, fd: Fd) -> i32 {
     if is_on { O_ASYNC.cast_signed() } else { 0 }
 }
 
-/// O_ASYNC as F_SETFL sets it, which passes over files that have nothing to tell.
+/// O_ASYNC as F_SETFL sets it; ignored for files without events.
 pub(super) fn set_async(cx: &Ctx<'_>, fd: Fd, on: bool) -> Result<()> {
     if !on && !cx.kernel.async_io.is_used() {
         return Ok(());
@@ -128,7 +128,7 @@ pub(super) fn set_async(cx: &Ctx<'_>, fd: Fd, on: bool) -> Result<()> {
     file.make_notice().set_on(cx, &file, on.then_some(fd.number))
 }
 
-/// FIOASYNC, which only files take that have something to tell.
+/// FIOASYNC, which fails for files without events.
 pub(super) fn fioasync(cx: &Ctx<'_>, fd: Fd, file: &FileRef, arg: InOut<u8>) -> Result<i32> {
     let on = cx.load(cx.reading(arg.cast::<i32>()))? != 0;
     if file.notice().is_some_and(|notice| notice.is_on()) != on && !crate::async_io::tells(file)? {

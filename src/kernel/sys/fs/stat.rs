@@ -103,7 +103,7 @@ pub(crate) fn access(cx: &Ctx<'_>, path: Path, mode: AccessMode) -> Result<()> {
     faccessat2(cx, cx.here(), path, mode, AccessFlags(0))
 }
 
-/// faccessat(2): as the kernel has it, without flags.
+/// faccessat(2) in the kernel's form, without flags.
 pub(crate) fn faccessat(cx: &Ctx<'_>, dir: DirFd, path: Path, mode: AccessMode) -> Result<()> {
     faccessat2(cx, dir, path, mode, AccessFlags(0))
 }

@@ -15,7 +15,7 @@ use crate::spin;
 
 /// UIO_MAXIOV
 const MOST: u64 = 1024;
-/// The offset that stands for the file's own.
+/// The offset that means the file's own position.
 const OWN: i64 = -1;
 /// The largest size a guest's ssize_t holds.
 const LONGEST: u32 = i32::MAX.unsigned_abs();
@@ -134,7 +134,7 @@ fn positive(offset: Off) -> Result<Off> {
     if offset.0 < 0 { Err(Errno::EINVAL) } else { Ok(offset) }
 }
 
-/// A guest's array of buffers as it was when it was read: what is looked at is what is used.
+/// A guest's array of buffers, read once: the values that are checked are those that are used.
 pub(super) struct Parts {
     pub cage: CageId,
     pub parts: Vec<Iovec>,

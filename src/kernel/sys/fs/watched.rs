@@ -58,10 +58,10 @@ pub(super) fn readv(cx: &Ctx<'_>, fd: Fd, vector: &Parts) -> Result<Option<usize
     read(cx, fd, Out::new(first.base.into(), vector.cage), Len(first.len.into()))
 }
 
-/// Before a preadv2(2), which could pass by what `read` does.
+/// Called before a preadv2(2), which would otherwise bypass the checks of `read`.
 ///
 /// # Errors
-/// ESPIPE for what has no positions.
+/// ESPIPE for a file without positions.
 #[cold]
 pub(super) fn check_positioned(cx: &Ctx<'_>, fd: Fd) -> Result<()> {
     match cx.file(fd)?.kind {
@@ -84,7 +84,7 @@ pub(super) enum Watched {
 /// EINTR, EIO, EFBIG.
 #[cold]
 pub(super) fn write(cx: &Ctx<'_>, fd: Fd, buf: In<u8>, len: Len) -> Result<Watched> {
-    // The short way here has not asked as whom.
+    // The fast path has not taken on the cage's identity.
     cx.cage.as_itself()?;
     let file = cx.file(fd)?;
     match file.kind {
@@ -119,7 +119,7 @@ pub(super) fn writev(cx: &Ctx<'_>, fd: Fd, vector: &mut Parts) -> Result<Option<
     Ok(None)
 }
 
-/// Before a pwritev2(2): what the limit on the size of files leaves of the vector.
+/// Called before a pwritev2(2): cuts the vector to the limit on the size of files.
 ///
 /// # Errors
 /// EFBIG at the limit, with SIGXFSZ.
@@ -129,7 +129,7 @@ pub(super) fn pwritev(cx: &Ctx<'_>, fd: Fd, vector: &mut Parts, offset: Off) -> 
     Ok(())
 }
 
-/// How much of `len` bytes may be written at `at`, or where the file stands: RLIMIT_FSIZE.
+/// How much of `len` bytes may be written at `at`, or at the file's own position: RLIMIT_FSIZE.
 ///
 /// # Errors
 /// EFBIG at the limit, with SIGXFSZ.

@@ -21,7 +21,7 @@ const IPC_SET: u32 = 1;
 const IPC_STAT: u32 = 2;
 const IPC_INFO: u32 = 3;
 
-/// The command of a control call: libc says with a bit that its structs are the new ones.
+/// The command of a control call: libc marks the new layout of its structs with a bit.
 fn command(cmd: i32) -> u32 {
     const IPC_64: u32 = 0x100;
     cmd.cast_unsigned() & !IPC_64

@@ -106,7 +106,7 @@ pub(crate) fn mq_timedreceive(
     }
     loop {
         let seen = match end.queue.receive() {
-            // A message whose taker has no room for it is lost, as on Linux.
+            // A message whose receiver has no room for it is lost, as on Linux.
             Ok((message, of)) => {
                 if !priority.is_null() {
                     cx.store(priority, &of)?;
@@ -129,7 +129,7 @@ pub(crate) fn mq_notify(cx: &Ctx<'_>, fd: Fd, event_at: In<Sigevent>) -> Result<
     let event = if event_at.is_null() { None } else { Some(cx.load(event_at)?) };
     let mut letter = None;
     let way = match event.map(|event| (event.notify, event.signo, event.value)) {
-        // As on Linux, which says of it: why?
+        // Linux permits this as well, although it has no use.
         Some((SIGEV_SIGNAL, 0, _)) => Way::None,
         Some((SIGEV_SIGNAL, signo, value)) => {
             let signal = u8::try_from(signo).ok().filter(|signal| (1..=LAST).contains(signal)).ok_or(Errno::EINVAL)?;
@@ -152,7 +152,7 @@ pub(crate) fn mq_notify(cx: &Ctx<'_>, fd: Fd, event_at: In<Sigevent>) -> Result<
     end.queue.register(Notice { cage: cx.cage.id, way, by: Arc::downgrade(&file.share()) }, letter)
 }
 
-/// Only what socketpair(2) has made, whose other end cannot be anybody outside.
+/// Only sockets that socketpair(2) has made are accepted, whose other end cannot be outside.
 fn letter_to(cx: &Ctx<'_>, socket: Fd, cookie: In<u8>) -> Result<Letter> {
     const WOKEN: u8 = 1;
     let mut text = [0; Letter::LEN];

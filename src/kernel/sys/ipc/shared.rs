@@ -153,7 +153,7 @@ pub(crate) fn shmctl(cx: &Ctx<'_>, id: i32, cmd: i32, buf: InOut<ShmidDs>) -> Re
     }
 }
 
-/// SHM_LOCK: up to RLIMIT_MEMLOCK of who asks, for all segments together.
+/// SHM_LOCK: up to the caller's RLIMIT_MEMLOCK, for all segments together.
 fn lock(cx: &Ctx<'_>, state: &mut State, id: i32) -> Result<()> {
     let locked = state.segments.values().filter(|segment| segment.locked.is_some()).map(|segment| segment.size);
     let locked: u64 = locked.map(|size| size.next_multiple_of(PAGE)).sum();

@@ -62,7 +62,8 @@ pub(crate) fn munlockall(cx: &Ctx<'_>) -> Result<()> {
 /// How a new mapping is to be locked, if it is: `asked` by MAP_LOCKED, or because all new ones are.
 ///
 /// # Errors
-/// EPERM for who asks and may not lock anything; EAGAIN if `len` bytes more are beyond the limit.
+/// EPERM for a caller that asks and may not lock anything; EAGAIN if `len` more bytes are beyond
+/// the limit.
 pub(super) fn of_new(cx: &Ctx<'_>, len: u64, asked: bool) -> Result<Option<Fill>> {
     let (locked, all) = {
         let map = cx.cage.memory.map();
@@ -93,7 +94,7 @@ pub(super) fn lock_new(cx: &Ctx<'_>, range: Range<u64>, fill: Option<Fill>) -> R
     Ok(())
 }
 
-/// RLIMIT_MEMLOCK; who has CAP_IPC_LOCK may lock all that it may map.
+/// RLIMIT_MEMLOCK; with CAP_IPC_LOCK a process may lock all that it may map.
 ///
 /// # Errors
 /// EPERM if that is nothing.

@@ -106,7 +106,7 @@ pub(super) fn reach<T>(cx: &Ctx<'_>, address: &Address, mut act: impl FnMut(&Add
     }
 }
 
-/// As [`reach`], for what is sent. A stream takes no address, and says so whatever it is.
+/// As [`reach`], for sending. A stream takes no address, and fails for any.
 pub(super) fn reach_to_send<T>(
     cx: &Ctx<'_>,
     socket: BorrowedFd<'_>,

@@ -26,7 +26,7 @@ pub(super) const SO_PEERPIDFD: i32 = 77;
 pub(super) const SO_PEERGROUPS: i32 = 59;
 const SOL_SOCKET: i32 = libc::SOL_SOCKET;
 const SCM_CREDENTIALS: i32 = libc::SCM_CREDENTIALS;
-/// Where a name begins, behind family and NUL.
+/// The offset of a name, behind family and NUL.
 const ABSTRACT: usize = 3;
 
 /// The credentials of the cage, as they are now.
@@ -44,14 +44,15 @@ fn unix(file: &File) -> Option<&Socket> {
     unix.then_some(socket)
 }
 
-/// After listen(2): who connects is told who listens.
+/// Called after listen(2): connecting processes see the credentials of the listener.
 pub(super) fn listens(cx: &Ctx<'_>, file: &File) {
     if let Some(socket) = unix(file) {
         be_known(cx, file, socket, who(cx));
     }
 }
 
-/// Before connect(2): whoever accepts knows a socket with a name of its own by that.
+/// Called before connect(2): the accepting process identifies a socket with a name of its own by
+/// that name.
 pub(super) fn connects(cx: &Ctx<'_>, file: &File) {
     let Some(socket) = unix(file).filter(|_| sockopt::socket_type(file.host()) != Ok(SocketType::DGRAM)) else {
         return;
@@ -66,7 +67,8 @@ pub(super) fn connects(cx: &Ctx<'_>, file: &File) {
     }
 }
 
-/// After connect(2): who accepts is told who has connected, and this one who listens.
+/// Called after connect(2): the accepting process sees the credentials of this one, and this one
+/// those of the listener.
 pub(super) fn connected(cx: &Ctx<'_>, file: &File) {
     let Some(socket) = unix(file) else { return };
     let Ok(host) = net::peer_credentials(file.host()) else { return };
@@ -81,7 +83,7 @@ pub(super) fn connected(cx: &Ctx<'_>, file: &File) {
     say_in_name(cx, file);
 }
 
-/// Gives a socket a name that says whose it is, if it has none.
+/// Gives a socket a name with its credentials, if it has none.
 fn say_in_name(cx: &Ctx<'_>, file: &File) {
     let name = cx.kernel.senders.name(&who(cx));
     let _ = Address::new(&[&AF_UNIX[..], &[0], &name].concat()).and_then(|name| net::bind(file.host(), &name));
@@ -94,7 +96,8 @@ fn be_known(cx: &Ctx<'_>, file: &File, socket: &Socket, who: Arc<Who>) {
     *socket.own.locked() = Some(who);
 }
 
-/// After accept(2): who has connected, while his socket is sure to be there.
+/// Called after accept(2): reads the credentials of the connecting process, while its socket still
+/// exists.
 pub(super) fn accepted(cx: &Ctx<'_>, peer: &Address, socket: &Socket) {
     if peer.bytes().starts_with(&AF_UNIX)
         && peer.bytes() != AF_UNIX
@@ -110,7 +113,7 @@ fn by_name(cx: &Ctx<'_>, name: &Address) -> Option<Arc<Who>> {
     hidden.map(Arc::new).or_else(|| senders.known(name.bytes()))
 }
 
-/// Whether the host says that a process is this runner.
+/// Whether a process named by the host is this runner.
 pub(super) fn is_ours(host: &Ucred) -> bool {
     u32::try_from(host.pid).is_ok_and(|pid| pid == std::process::id())
 }
@@ -170,7 +173,7 @@ pub(super) fn peer_descriptor(cx: &Ctx<'_>, file: &File, value: Out<u8>, room: u
     told.inspect_err(|_| drop(cx.cage.fds.remove(fd, cx.reader(cx.cage.id))))
 }
 
-/// Before SO_PASSCRED: from now on what is sent says who sends.
+/// Called before SO_PASSCRED: from now on messages carry their senders.
 pub(super) fn asks(cx: &Ctx<'_>, file: &File) {
     let Some(socket) = unix(file) else { return };
     ask(cx, socket);
@@ -203,7 +206,7 @@ pub(super) fn token(cx: &Ctx<'_>, file: &File, claims: bool) -> Result<Option<Ar
     if !senders.asked() || !senders.asked_anywhere() && unasked() {
         return Ok(None);
     }
-    // Those outside get nothing that was not sent.
+    // Sockets outside get only what was sent.
     let host = net::peer_credentials(file.host())?;
     if host.pid != 0 && !is_ours(&host) {
         return Ok(None);
@@ -247,7 +250,7 @@ pub(super) fn claim(cx: &Ctx<'_>, data: &[u8]) -> Result<Vec<u8>> {
     Ok([&std::process::id().to_le_bytes(), ids].concat())
 }
 
-/// Takes the token out of what was received.
+/// Takes the token out of a received message.
 pub(super) fn take_token(cx: &Ctx<'_>, control: &mut Vec<Control<OwnedFd>>) -> Option<Token> {
     let mut found = None;
     for message in control.iter_mut() {

@@ -22,7 +22,7 @@ use crate::sys::wait::Deadline;
 const UIO_MAXIOV: u32 = 1024;
 /// The largest control buffer: more than the host takes.
 const MAX_CONTROL: u32 = 1 << 17;
-/// The room that a token takes in a control buffer, and what the host says of the sender.
+/// The room that a token takes in a control buffer, and the host's description of the sender.
 const OF_SENDER: usize = 24 + 32;
 const MSG_CTRUNC: i32 = libc::MSG_CTRUNC;
 const SOL_SOCKET: i32 = libc::SOL_SOCKET;

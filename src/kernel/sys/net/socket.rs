@@ -84,7 +84,7 @@ pub(crate) fn accept4(cx: &Ctx<'_>, fd: Fd, addr: Out<Sockaddr>, len: InOut<u32>
                 let socket = Socket { loopback: OnceLock::from(Arc::new(private)), ..Socket::default() };
                 return add(cx, host, socket, flags.has(AcceptFlags::SOCK_CLOEXEC));
             }
-            // Some process of the host's has found the name. Nobody is told.
+            // Some process of the host's has found the name. The guest gets no error.
             Some(Err(())) => {}
         }
     };

@@ -1,4 +1,4 @@
-//! capget(2), capset(2), and what prctl(2) says of capabilities.
+//! capget(2), capset(2), and the options of prctl(2) about capabilities.
 
 use lind_abi::flags::PrctlOp;
 use lind_abi::{Errno, In, InOut, Out, Pid, Result};
@@ -26,7 +26,7 @@ fn header(cx: &Ctx<'_>, at: InOut<[i32; 2]>) -> Result<(usize, i32)> {
 /// capget(2)
 pub(crate) fn capget(cx: &Ctx<'_>, at: InOut<[i32; 2]>, data: Out<u32>) -> Result<()> {
     let (words, pid) = match header(cx, at) {
-        // Asking for the version, as capabilities(7) tells to.
+        // A request for the version, as in capabilities(7).
         Err(Errno::EINVAL) if data.addr == 0 => return Ok(()),
         header => header?,
     };

@@ -28,7 +28,7 @@ const NAMESPACES: u32 = CloneFlags::CLONE_NEWNS
     | 0x0200_0000
     | 0x0400_0000
     | 0x0800_0000;
-/// The signal that tells the parent of the child's end.
+/// The signal that the parent gets at the child's end.
 const SIGNAL: u32 = 0xff;
 
 /// clone(2), of three kinds: a thread (`CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND |

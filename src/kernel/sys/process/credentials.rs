@@ -37,7 +37,7 @@ impl Kind {
     }
 }
 
-/// Changes ids by `change`, which gets the old ones and whether any others may be had.
+/// Changes ids by `change`, which gets the old ones and whether all others are permitted.
 fn set(cx: &Ctx<'_>, kind: Kind, change: impl FnOnce([u32; 3], bool) -> Result<[u32; 3]>) -> Result<()> {
     cx.cage.change_credentials(|own| {
         let new = change(kind.of(own), own.can(kind.capability()))?;

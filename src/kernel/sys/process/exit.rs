@@ -109,7 +109,7 @@ pub(crate) fn waitid(
     if busy && found.is_none() {
         return Err(Errno::EAGAIN);
     }
-    // As on Linux only these fields are written, and zeros if there is nothing to tell.
+    // As on Linux only these fields are written, and zeros if there is nothing to report.
     let mut told = Siginfo::default();
     if let Some(found) = &found {
         let (code, status) = found.change.code_and_status();

@@ -52,7 +52,7 @@ pub(crate) fn setsid(cx: &Ctx<'_>) -> Result<Pid> {
 
 /// setpgid(2), for the cage or a child of it that has not run a program of its own.
 pub(crate) fn setpgid(cx: &Ctx<'_>, of: Pid, group: Pid) -> Result<()> {
-    // 0 stands for the process itself, whose number is then what is looked at first.
+    // 0 means the process itself, whose number is then looked at first.
     let group = u32::try_from(if group.0 == 0 { of.0 } else { group.0 }).map_err(|_| Errno::EINVAL)?;
     let session = cx.cage.session();
     on_process(cx, of, |cage| {

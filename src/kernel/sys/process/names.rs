@@ -32,7 +32,7 @@ impl Names {
         get(&self.domain).unwrap_or_else(|| rustix::system::uname().domainname().to_bytes().into())
     }
 
-    /// By writing to /proc/sys/kernel/hostname: as much as there is room for.
+    /// Sets it, by writing to /proc/sys/kernel/hostname: as much as fits.
     pub fn set_host(&self, name: &[u8]) {
         put(&self.host, &name[..name.len().min(LONGEST)]);
     }
@@ -87,7 +87,7 @@ fn release(cx: &Ctx<'_>, host: &[u8]) -> Vec<u8> {
     release
 }
 
-/// sethostname(2), for who is root as far as cages know.
+/// sethostname(2), for a cage that has root's user id.
 pub(crate) fn sethostname(cx: &Ctx<'_>, name: In<u8>, len: Len) -> Result<()> {
     set(cx, name, len, |kernel| &kernel.names.host)
 }

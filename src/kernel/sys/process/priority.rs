@@ -1,4 +1,4 @@
-//! Priorities and personalities: what is kept for programs that ask.
+//! Priorities and personalities: values that are kept for programs that ask for them.
 
 use lind_abi::flags::Resource;
 use lind_abi::{CageId, Errno, Pid, Result};
@@ -52,7 +52,7 @@ pub(crate) fn setpriority(cx: &Ctx<'_>, which: i32, who: i32, priority: i32) -> 
     if any { refused } else { Err(Errno::ESRCH) }
 }
 
-/// Linux's rule about who says how a process is scheduled.
+/// Linux's rule for permission to schedule another process.
 pub(super) fn may_schedule(own: &Credentials, of: &Credentials) -> bool {
     own.can(capability::SYS_NICE) || of.uid[..2].contains(&own.uid[1])
 }
@@ -97,6 +97,6 @@ pub(crate) fn personality(cx: &Ctx<'_>, persona: u64) -> Result<i32> {
 pub(crate) mod persona {
     /// uname(2) reports a release 2.6.
     pub const UNAME26: u32 = 0x002_0000;
-    /// select(2) does not tell what is left of the time.
+    /// select(2) does not write back the remaining time.
     pub const STICKY_TIMEOUTS: u32 = 0x400_0000;
 }

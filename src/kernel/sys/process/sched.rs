@@ -38,7 +38,7 @@ struct Wanted {
     /// The policy; None to keep it.
     policy: Option<u32>,
     priority: u32,
-    /// For the ordinary policies; None: as it is.
+    /// The nice value of ordinary policies; None to keep it.
     nice: Option<i32>,
     reset_on_fork: bool,
     /// Runtime, deadline and period of SCHED_DEADLINE.

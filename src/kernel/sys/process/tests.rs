@@ -1,4 +1,4 @@
-//! Ids, limits, groups: who may change what.
+//! Tests of the permissions to change ids, limits and groups.
 
 use lind_abi::layout::{Rlimit, Utsname};
 use lind_abi::{Errno, nr};

@@ -27,7 +27,8 @@ fn number(signal: Signal) -> Result<u8> {
     u8::try_from(signal.0).ok().filter(|signal| (1..=LAST).contains(signal)).ok_or(Errno::EINVAL)
 }
 
-/// The thread whose mask a call means. ESRCH when it acts on a cage that has none on this stack.
+/// The thread whose mask a call refers to. ESRCH when it acts on a cage that has none on this
+/// stack.
 fn own_thread<'a>(cx: &Ctx<'a>) -> Result<&'a crate::cage::Thread> {
     if cx.thread.cage.id == cx.cage.id { Ok(cx.thread) } else { Err(Errno::ESRCH) }
 }

@@ -51,7 +51,7 @@ pub(super) fn try_lock(cx: &Ctx<'_>, at: InOut<u32>) -> Result<()> {
     }
 }
 
-/// Releases the lock, and wakes one that waits for it. EPERM if somebody else holds it.
+/// Releases the lock, and wakes one that waits for it. EPERM if another thread holds it.
 pub(super) fn unlock(cx: &Ctx<'_>, at: InOut<u32>, private: u32) -> Result<()> {
     let memory = cx.memory(at.cage)?;
     let place = word(cx, at)?;

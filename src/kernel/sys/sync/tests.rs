@@ -31,7 +31,7 @@ fn waiter(w: &World, word: i64) -> std::thread::JoinHandle<i64> {
     })
 }
 
-/// Repeats a call until it has found somebody waiting.
+/// Repeats a call until it has found a waiting thread.
 fn until_one(w: &World, args: &[i64]) {
     let start = Instant::now();
     while w.ok(futex, args) == 0 {
@@ -62,7 +62,7 @@ fn a_waiter_is_woken() {
         let waiting = waiter(w, words);
         until_one(w, &[words, WAKE | PRIVATE, 1]);
         assert_eq!(waiting.join().unwrap(), 0);
-        // By way of another word.
+        // The waiter is moved by way of another word.
         let waiting = moved(w, words, &[words, REQUEUE | PRIVATE, 0, 1, words + 4]);
         assert_eq!(w.ok(futex, &[words + 4, WAKE | PRIVATE, 1]), 1);
         assert_eq!(waiting.join().unwrap(), 0);
@@ -94,7 +94,7 @@ fn waits_end_by_time() {
     });
 }
 
-/// The word is the guest's: whoever it names, nobody waits for nobody.
+/// The word is the guest's: whatever holder it names, no thread waits for one that does not exist.
 #[test]
 fn a_lock_that_inherits_is_held_by_a_thread() {
     in_world(Walls::Chroot, |w| {
@@ -112,7 +112,7 @@ fn a_lock_that_inherits_is_held_by_a_thread() {
         assert_eq!(w.err(futex, &[word, TRYLOCK_PI]), Errno::EAGAIN);
         assert_eq!(w.err(futex, &[word, LOCK_PI, 0, soon]), Errno::ETIMEDOUT);
         assert_eq!(w.load::<u32>(word), other.tid | 1 << 31);
-        // By nobody, and by one who has died.
+        // Held by no thread, and by one that has died.
         let word = w.value(&0x3fff_0000_u32);
         assert_eq!(w.err(futex, &[word, LOCK_PI]), Errno::ESRCH);
         let word = w.value(&(1_u32 << 30));

@@ -295,7 +295,7 @@ pub(crate) fn denied(cx: &Ctx<'_>, client: u64, number: u64, error: u64, text: I
     cx.kernel.denied(cx.cage, &client, number, error, &bytes)
 }
 
-/// See the table. EBADF, EMFILE, EPERM for what was sent on.
+/// See the table. EBADF, EMFILE, EPERM for a relayed call.
 pub(crate) fn give_fd(cx: &Ctx<'_>, fd: Fd, flags: FdFlags) -> Result<NewFd> {
     only_own(cx, fd.cage)?;
     let served = cx.served.ok_or(Errno::EINVAL)?;

@@ -57,7 +57,7 @@ fn sleep_on_cpu(cx: &Ctx<'_>, clock: Clock, flags: TimerFlags, req: In<Timespec>
     let absolute = flags.has(TimerFlags::TIMER_ABSTIME);
     let end = if absolute { time } else { now()?.saturating_add(time) };
     loop {
-        // A thread whose time is waited for may end.
+        // The thread whose time is waited for may end.
         let Ok(now) = now() else { return Ok(()) };
         let left = end - now;
         if left <= 0 {

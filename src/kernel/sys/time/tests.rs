@@ -9,7 +9,7 @@ use crate::testing::in_world;
 #[test]
 fn padding_of_a_timespec_does_not_matter() {
     in_world(Walls::Openat2, |w| {
-        // tv_nsec has 32 bits in a guest; what follows is anything.
+        // tv_nsec has 32 bits in a guest; the following ones may have any value.
         let dirty = |sec, nsec: i64| w.value(&Timespec { sec, nsec: nsec | 0x7eed << 32 });
         assert_eq!(w.ok(nr::nanosleep, &[dirty(0, 1000), 0]), 0);
         assert_eq!(w.err(nr::nanosleep, &[dirty(0, 1_000_000_000), 0]), Errno::EINVAL);

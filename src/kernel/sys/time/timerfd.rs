@@ -51,7 +51,7 @@ pub(crate) fn timerfd_gettime(cx: &Ctx<'_>, fd: Fd, value: Out<Itimerspec>) -> R
     cx.store(value, &to_guest(&now))
 }
 
-/// EINVAL for what is a timer to the host only.
+/// EINVAL for a file that is a timer only to the host.
 fn timer(file: &FileRef) -> Result<BorrowedFd<'_>> {
     match file.kind {
         Kind::Signalfd(_) | Kind::Process(_) => Err(Errno::EINVAL),

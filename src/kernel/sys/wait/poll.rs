@@ -136,7 +136,7 @@ fn wait_for(cx: &Ctx<'_>, polls: &mut [Poll], deadline: Deadline) -> Result<usiz
     cx.blocking(|| wait::poll(polls, deadline.remaining()))
 }
 
-/// Where `revents` lies in an entry.
+/// The offset of `revents` in an entry.
 const REVENTS: u64 = std::mem::offset_of!(Pollfd, revents) as u64;
 
 #[allow(clippy::cast_possible_truncation, reason = "bit 5")]

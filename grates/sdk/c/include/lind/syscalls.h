@@ -18,9 +18,10 @@
 /* Replaces the whole table of `target` by that of `source`. */
 #define SYS_copy_handler_table_to_cage  1003
 /* Starts a program in a new cage that has a copy of the caller's table, then these entries. */
-/* Entry 0xffffffff leaves a number as the caller has it, where the default entry would take it. */
-/* With LIND_SPAWN_WAITS the child may begin only when the calling thread waits for a child, or ends: then it can run on the */
-/* host thread that has nothing else to do. EINVAL for other flags. */
+/* Entry 0xffffffff routes a number as the caller's own calls, where the default entry would */
+/* take it. With LIND_SPAWN_WAITS the child may begin only when the calling thread waits for a */
+/* child, or ends: then it can run on the host thread that has nothing else to do. EINVAL for */
+/* other flags. */
 #define SYS_spawn                       1004
 /* Calls function `entry` of the caller when a descendant ends: its id and wait status are the first two arguments. */
 #define SYS_exit_notice                 1005
@@ -51,8 +52,8 @@
 /* the runner's command line. */
 #define SYS_host_file                   1011
 /* Says that a call of `client`, a descendant of the caller or the caller itself, was refused */
-/* with an error; 0 where it was ended. `text` holds the rule, what was asked for, and what */
-/* would have to be allowed, each ended by a NUL. The process that started the runner gets the */
+/* with an error; 0 where it was ended. `text` holds the rule, the request, and the permission */
+/* that would allow it, each ended by a NUL. The process that started the runner gets the */
 /* message; EOPNOTSUPP if it has not asked for denials. */
 #define SYS_denied                      1012
 /* Registers for every number; see docs/threei.md. */

@@ -85,7 +85,7 @@ fn descriptors_travel() {
         assert_eq!(w.ok(read, &[b, w.buffer(8), 8]), 1);
         assert_eq!(w.ok(dup, &[file]), next + 1, "nothing was left behind");
         assert_eq!(send_fds(w, a, &[999]), Err(Errno::EBADF));
-        // To the host these are the root, which whoever gets them could list.
+        // To the host these are the root, which a receiver outside could list.
         for directory in ["/proc", "/proc/self/fd", "/dev"] {
             let directory = w.ok(open, &[w.str(directory), 0, 0]);
             assert_eq!(w.err(read, &[directory, w.buffer(8), 8]), Errno::EISDIR);
