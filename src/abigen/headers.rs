@@ -1,4 +1,4 @@
-//! Headers that only hold numbers.
+//! Generates the headers that contain only numbers.
 
 use std::fmt::Write;
 

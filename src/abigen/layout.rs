@@ -1,4 +1,5 @@
-//! tests/abi/layout.c: the structs of src/abi against the sysroot's headers.
+//! Generates tests/abi/layout.c: assertions about the structs of src/abi against the sysroot's
+//! headers.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;

@@ -1,4 +1,4 @@
-//! lind/syscall_table.h: the table as data for C programs such as the strace grate.
+//! Generates lind/syscall_table.h: the table as data for C programs such as the strace grate.
 
 use std::fmt::Write;
 

@@ -1,4 +1,4 @@
-//! How cages come into being: the first one, and those that `spawn` makes.
+//! Births of cages: the first one, and children that `spawn` makes.
 
 use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};

@@ -1,4 +1,4 @@
-//! How cages end.
+//! The end of threads and cages: exit(2), and death by a signal.
 
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;

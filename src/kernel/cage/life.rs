@@ -1,4 +1,4 @@
-//! How far a cage's life has got.
+//! The stage of a cage's life: alive, retired as a grate, dead.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 

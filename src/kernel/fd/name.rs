@@ -1,4 +1,4 @@
-//! Names of sockets as the host has them, and as guests are to see them.
+//! Names of sockets at the host, and their conversion to those that guests see.
 
 use std::ffi::CString;
 

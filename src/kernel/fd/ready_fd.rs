@@ -1,5 +1,5 @@
-//! Something for poll(2) and epoll(7) to see that the kernel, not the host, knows of: a signal that
-//! waits, a cage that has ended.
+//! Descriptors that show state of the kernel to poll(2) and epoll(7): a signal that waits, a cage
+//! that has ended.
 //!
 //! Such a descriptor is a timer of the host: if it has run out, it can be read; if it is stopped,
 //! it cannot. Unlike those of a pipe or an eventfd, neither change can block, whatever a guest does

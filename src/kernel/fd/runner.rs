@@ -1,4 +1,4 @@
-//! The runner's own descriptors, once the first cage has its copies.
+//! The runner's own descriptors, which must not keep files of the cages open.
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicU32, Ordering};

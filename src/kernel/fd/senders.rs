@@ -1,5 +1,5 @@
-//! Which cage is at the other end of a unix socket, and which one sent a message. The host knows
-//! one process for all of them.
+//! Senders: identifies the cage at the other end of a unix socket, and the one that sent a message.
+//! The host knows one process for all of them.
 //!
 //! - A socket that connects gets a name, if it has none, which tells who connected it: the host
 //!   keeps that until the connection is accepted. No guest can spell such a name, and names of

@@ -1,4 +1,4 @@
-//! Clocks, and what host threads have used.
+//! Clocks, and the resource usage of host threads.
 
 use lind_abi::layout::{Rusage, Timespec, Timeval};
 use lind_abi::{Errno, Result};

@@ -1,5 +1,5 @@
-//! Which pages of a range have been written: ioctl(PAGEMAP_SCAN) on /proc/self/pagemap, since Linux
-//! 6.7.
+//! Finds the pages of a range that have been written: ioctl(PAGEMAP_SCAN) on /proc/self/pagemap,
+//! since Linux 6.7.
 
 use std::os::fd::{AsFd, OwnedFd};
 

@@ -1,4 +1,4 @@
-//! getdents64(2) of a directory of ours.
+//! getdents64(2) of a directory in the kernel's own trees.
 //!
 //! The position is the key of the next entry, not a count, so that no entry is left out when a
 //! process ends meanwhile. Keys ascend: 0 and 1 are `.` and `..`, then come the fixed names, then

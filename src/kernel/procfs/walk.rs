@@ -1,4 +1,4 @@
-//! How paths lead into our trees, through them, and out again.
+//! Walks paths into the kernel's own trees, through them, and out again.
 //!
 //! The host resolves a path alone unless one of ours may be on its way ([`may_enter`]; a path that
 //! is missing on the host and has symbolic links in it may be, too). Then the path is walked

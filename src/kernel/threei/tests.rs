@@ -1,4 +1,4 @@
-//! Handler tables against naive ones, and what changes of them promise.
+//! Tests of handler tables against naive ones, and of the checks around changes.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Which interrupted calls are made again after a handler with SA_RESTART: signal(7).
+//! Interrupted calls that are repeated after a handler with SA_RESTART: signal(7).
 
 use lind_abi::nr;
 

@@ -1,4 +1,4 @@
-//! Stopping and going on.
+//! Stopping cages and continuing them: SIGSTOP and its like, SIGCONT.
 //!
 //! A stop signal is taken by one thread, which then makes all stop. Each thread stops where it
 //! would return to guest code, or in the engine's interruption of it. When the last one has

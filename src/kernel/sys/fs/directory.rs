@@ -1,4 +1,4 @@
-//! Directories: making, reading, and working in one.
+//! Directories: mkdir(2), rmdir(2), getdents64(2), chdir(2), getcwd(2), and umask(2).
 
 use std::ffi::CStr;
 use std::os::fd::AsFd;

@@ -1,4 +1,4 @@
-//! More numbers for a file, and what belongs to a number.
+//! Duplicates of descriptors, and their flags: dup(2) and its variants, fcntl(2).
 
 use std::os::fd::{AsFd, BorrowedFd};
 

@@ -1,4 +1,4 @@
-//! Names: making, moving and removing them.
+//! Names of files: link(2), symlink(2), rename(2), unlink(2), mknod(2), readlink(2).
 
 use std::ffi::CStr;
 use std::os::fd::{AsFd, BorrowedFd};

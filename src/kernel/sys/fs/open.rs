@@ -1,4 +1,4 @@
-//! Opening and closing.
+//! Opening and closing: open(2), close(2), memfd_create(2) and their relatives.
 
 use std::ffi::{CStr, CString};
 use std::os::fd::AsFd;

@@ -1,4 +1,4 @@
-//! How long files are, and when what was written is on disk.
+//! Sizes of files, and writing to disk: truncate(2), fallocate(2), fsync(2) and their relatives.
 
 use std::ffi::{CStr, CString};
 use std::os::fd::AsFd;

@@ -1,4 +1,4 @@
-//! Data between two files that does not pass through the guest.
+//! Copies between two files that do not pass through the guest: sendfile(2), splice(2) and others.
 
 use std::cell::Cell;
 

@@ -1,4 +1,4 @@
-//! Advice, writing back, and what is resident.
+//! Advice, writing back, and resident pages: madvise(2), msync(2), mincore(2).
 
 use lind_abi::flags::{Advice, SyncFlags};
 use lind_abi::{Addr, Errno, Len, Out, Result};

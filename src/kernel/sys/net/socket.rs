@@ -1,4 +1,4 @@
-//! Making sockets, and what needs neither an address to be translated nor a message.
+//! Sockets as such: socket(2), socketpair(2), listen(2), accept(2), shutdown(2).
 
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, OnceLock};

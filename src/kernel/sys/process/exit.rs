@@ -1,4 +1,4 @@
-//! Ending, and waiting for children that ended.
+//! exit(2), and waiting for children: wait4(2), waitid(2).
 
 use lind_abi::flags::WaitFlags;
 use lind_abi::layout::{Rusage, Siginfo};

@@ -1,4 +1,4 @@
-//! Limits, and what has been used.
+//! Limits and usage of resources: getrlimit(2), setrlimit(2), prlimit(2), getrusage(2).
 
 use lind_abi::flags::{Resource, RusageWho};
 use lind_abi::layout::{Rlimit, Rusage};

@@ -1,4 +1,4 @@
-//! The machine a cage sees.
+//! Facts about the machine: sysinfo(2), getrandom(2), sched_getaffinity(2), getcpu(2).
 
 use lind_abi::flags::RandomFlags;
 use lind_abi::layout::Sysinfo;

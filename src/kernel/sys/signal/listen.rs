@@ -1,4 +1,4 @@
-//! Signals that are read from descriptors.
+//! signalfd(2): signals that are read from descriptors.
 
 use lind_abi::flags::{SignalfdFlags, Signals};
 use lind_abi::layout::Sigset;

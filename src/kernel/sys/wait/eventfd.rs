@@ -1,4 +1,4 @@
-//! Counters that are descriptors.
+//! eventfd(2): counters that are descriptors.
 
 use lind_abi::flags::EventfdFlags;
 use lind_abi::{NewFd, Result};
