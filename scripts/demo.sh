@@ -1,6 +1,6 @@
 #!/bin/sh
-# Builds what it needs, then shows it: a command confined to a temporary project, a program compiled a moment before behind
-# a grate, a few times. Exits with 1 if one of them is not as it should be.
+# Builds Lind and shows it: a command confined to a temporary project, a new program behind a
+# grate, the times of some calls. Exits with 1 if a result is wrong.
 # Usage: scripts/demo.sh [--built]      with --built: builds nothing
 set -eu
 
@@ -11,7 +11,7 @@ step=0
 project=
 worker=
 
-# Ends what runs, by process groups, and removes the project, however this ends.
+# Kills running process groups and removes the project, however this script ends.
 leave() {
 	[ -z "$worker" ] || kill "$worker" 2>/dev/null || true
 	[ -z "$project" ] || rm -rf "$project"
@@ -22,8 +22,8 @@ trap 'exit 143' TERM
 
 die() { echo "demo: $*" >&2; exit 1; }
 
-# How far the running step is: a line that is written over on a terminal, one each half minute
-# elsewhere.
+# Shows the progress of the running step: a line that is overwritten on a terminal, one each half
+# minute elsewhere.
 watch() {
 	every=30 begin='' end='
 '
@@ -36,7 +36,8 @@ watch() {
 	done
 }
 
-# build WHAT TIME COMMAND...: one step. TIME is what it takes on two processors where nothing is built yet.
+# build WHAT TIME COMMAND...: one step. TIME is the expected time on two processors with nothing
+# built yet.
 build() {
 	what=$1 time=$2
 	shift 2
@@ -68,7 +69,7 @@ build_all() {
 	build "bash and busybox for cages" "3 min" make tools
 }
 
-# Prints a command as it is typed, and runs it in the project.
+# Prints a command as a user would type it, and runs it in the project.
 show() {
 	printf '\n$ %s\n' "$1"
 	(cd "$project" && PATH=$top/target/release:$top/scripts/bin:$PATH && eval "$1")

@@ -25,7 +25,7 @@ remove() {
 	rm -rf "$lib"
 }
 
-# Everybody may read it and nobody but its owner change it, however it lies in the checkout.
+# Everybody may read it and only its owner change it, whatever its mode in the source tree is.
 copy() {
 	mkdir -p "$2"
 	(cd "$1" && tar -cf - --exclude=__pycache__ --owner=0 --group=0 --mode=u=rwX,go=rX .) | (cd "$2" && tar -xf - --no-same-owner -p)
@@ -33,7 +33,7 @@ copy() {
 
 image() {
 	mkdir -p "$lib/image"
-	# Not what tests and programs of the user have put there, nor the copies of grates.
+	# Without the files that tests and programs of the user have put there, and the copies of grates.
 	for entry in "$top"/lindfs/*; do
 		name=$(basename "$entry")
 		case $name in conformance | grates) continue ;; esac
@@ -69,7 +69,8 @@ install)
 	copy "$top/build/grates" "$lib/grates"
 	mkdir -p "$top/lindfs/tmp"
 	image
-	# Compiled code is of use to who compiled it. Others would read it at each start to find that out.
+	# Compiled code is only of use to the user who compiled it. Others would read it at each start to
+	# find that out.
 	find "$lib/grates" "$lib/image" -name '*.cwasm' -exec sh -c 'for f; do [ ! -f "${f%.cwasm}.wasm" ] || rm "$f"; done' sh {} +
 	echo "installed $bin/lind-boot and $lib; \`lind-boot doctor\` looks at it"
 	# A staged installation runs from another place and for another user. A failure to compile is

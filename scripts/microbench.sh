@@ -1,5 +1,6 @@
 #!/bin/sh
-# Runs tests/benchmarks/microbenches under `lind-boot --perf`, which counts and times the calls of each on stderr.
+# Runs tests/benchmarks/microbenches under `lind-boot --perf`, which counts and times the calls of
+# each on stderr.
 # Usage: scripts/microbench.sh [NAME]...   (default: all; builds in a directory of its own under lindfs/, which it removes)
 set -eu
 

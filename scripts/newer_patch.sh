@@ -6,7 +6,7 @@ set -u
 manifest=${1:-$(dirname "$0")/../Cargo.toml}
 pinned=$(sed -n 's/^wasmtime = .*version = "=\([0-9.]*\)".*/\1/p' "$manifest")
 line=${pinned%.*}
-# From elsewhere: here cargo would tell of the version in Cargo.lock.
+# Run from elsewhere: here cargo would print the version in Cargo.lock.
 newest=$(cd / && timeout 30 cargo info --quiet --color never "wasmtime@$line" 2>/dev/null | sed -n 's/^version: \([0-9.]*\).*/\1/p')
 case $newest in
 "$pinned") ;;

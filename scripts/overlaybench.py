@@ -27,10 +27,10 @@ from bench.progress import progress
 from bench.tables import lines_of_json
 
 CHILDREN = REPOSITORY / "tests/benchmarks/overlay"
-# Of grates/overlay, what keeps a state.
+# The parts of grates/overlay that keep a state.
 LAYERS = ("vfs", "open", "store", "blocks", "outside", "data", "slots", "layers")
 ROUNDS, QUICK_ROUNDS = 7, 2
-# A quick run is for looking whether all of it works.
+# A quick run only checks that all of it works.
 QUICK = {"file_size_mib": 4, "cases": ["begin", "truncate", "mmap"], "modes": ["warm"], "read_files": 16, "state_files": [1]}
 
 

@@ -3,9 +3,9 @@
 
     scripts/performance_page.py [--check]
 
---check writes nothing and exits with 1 if a page is not as it would be written. New results:
-`scripts/benchrunner.py -o benchmarks.json` makes benchmarks.raw.json, `scripts/sandbench.py --json` what is
-sandbox.json there, `scripts/programbench.py --json` programs.json.
+--check writes nothing and exits with 1 if a page is out of date. New results:
+`scripts/benchrunner.py -o benchmarks.json` makes benchmarks.raw.json, `scripts/sandbench.py --json`
+sandbox.json, `scripts/programbench.py --json` programs.json.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
 
 
 def build(programs: list[str]) -> None:
-    """Both sides of the ports that rows name, and Debian's packages."""
+    """Builds both sides of the ports that rows name, and installs Debian's packages."""
     wanted = [columns.PROGRAMS[name] for name in programs]
     ports = [program.port for program in wanted]
     commands = [["scripts/setup.sh", *(program.package for program in wanted if program.package)], ["ports/build.sh", *ports],

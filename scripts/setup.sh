@@ -1,5 +1,6 @@
 #!/bin/sh
-# Installs what building and testing need, on Debian 12 or a system with its packages; root or sudo. Skips what is there.
+# Installs the packages for building and testing, on Debian 12 or a system with its packages, as
+# root or by sudo. Installed ones are skipped.
 # Usage: scripts/setup.sh [PACKAGE]...      with PACKAGEs: those of Debian alone
 set -eu
 

@@ -1,4 +1,4 @@
-"""Makes what the columns run."""
+"""Builds the programs that the columns run."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def linked(file: Path) -> list[str]:
 
 
 class Builder:
-    """Makes what the columns run, each thing once."""
+    """Builds the programs that the columns run, each once."""
 
     def __init__(self, options: argparse.Namespace, place: Path) -> None:
         self.options, self.place = options, place
@@ -130,7 +130,7 @@ def prepare(column: Column, benchmark: str, builder: Builder) -> None:
 
 
 def launch_line(column: Column) -> list[str]:
-    """The words before the benchmark's name: the grates, or what the `.grate` file says where they take options."""
+    """The words before the benchmark's name: the grates, or the line of the `.grate` file for grates with options."""
     words = column.file.read_text().split() if column.grates else []
     line = words or [f"{name}_grate" for name in column.grates]
     named = tuple(word.removesuffix("_grate") for word in line if word.endswith("_grate"))

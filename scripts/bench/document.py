@@ -21,7 +21,7 @@ from bench.tables import grid, with_unit
 RESULTS = Path("tests/benchmarks/results")
 COMMAND = "scripts/performance_page.py"
 
-# README's rows: what they are called, benchmark and param, and the row whose grate they show.
+# README's rows: their titles, benchmark and param, and the row whose grate they show.
 NUMBERS = [
     ("geteuid", "Geteuid", "0", "Geteuid"),
     ("read, 1 byte", "Read", "1", "Read"),
@@ -90,7 +90,7 @@ def programs(raw: dict) -> str:
     return "\n\n".join([program_results.heading(raw), *(f"### {title}\n\n{text}" for title, text in program_results.sections(raw))])
 
 
-# Which part of which page is made from which file.
+# The parts of pages: page, name, raw file, and the function that makes the part.
 PARTS: list[tuple[str, str, str, Callable[[dict], str]]] = [
     ("README.md", "numbers", "benchmarks.raw.json", numbers),
     ("docs/performance.md", "benchmarks", "benchmarks.raw.json", benchmarks),
@@ -111,7 +111,7 @@ def replaced(text: str, name: str, part: str) -> str:
 
 
 def pages(top: Path = REPOSITORY) -> dict[Path, str]:
-    """Each page as it should be."""
+    """The correct text of each page."""
     texts: dict[Path, str] = {}
     for page, name, file, render in PARTS:
         path = top / page
@@ -126,5 +126,5 @@ def pages(top: Path = REPOSITORY) -> dict[Path, str]:
 
 
 def outdated(top: Path = REPOSITORY) -> dict[Path, str]:
-    """The pages that are not as they should be, and how they should be."""
+    """The pages that are out of date, with their correct text."""
     return {path: text for path, text in pages(top).items() if path.read_text() != text}

@@ -41,7 +41,7 @@ def machine() -> dict[str, str]:
 
 
 def facts_of_run(form: str, place: Path) -> dict[str, object]:
-    """The first entries of every suite's results. `form` says whose they are, and in which version."""
+    """The first entries of every suite's results. `form` names the suite and the version of its format."""
     return {
         "format": form,
         "date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
@@ -65,7 +65,7 @@ def load_results(file: Path, form: str) -> dict:
 
 
 def write_results(directory: Path, name: str, data: dict, text: str, page: str) -> list[Path]:
-    """Writes a run's JSON and its page of Markdown, under a name that says when it was."""
+    """Writes a run's JSON and its page of Markdown, under a name with the time of the run."""
     directory.mkdir(parents=True, exist_ok=True)
     stamp = data["date"].replace("-", "").replace(":", "").replace("T", "-").rstrip("Z")
     files = [directory / f"{name}-{stamp}{suffix}" for suffix in (".json", ".md")]

@@ -14,7 +14,7 @@ STARTUP = "startup"
 
 
 class Failed(Exception):
-    """One benchmark cannot be built or run; the text says why. The others carry on."""
+    """One benchmark cannot be built or run, with the reason. The others carry on."""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Says what is running: a bar on a terminal, lines elsewhere."""
+"""Shows the progress: a bar on a terminal, lines elsewhere."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table, the JSON files, what changed, and the drawing."""
+"""Writes the table, the JSON files, the comparison, and the drawing."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def row_order(item: tuple[tuple[str, str], Row]) -> tuple[str, int]:
 
 
 def cell(row: Row, column: str, none: str = "-", shape: str = " ({:.3f})") -> str:
-    """A median, and behind it the ratio to Linux in this shape."""
+    """A median, and the ratio to Linux after it, in this format."""
     median, ratio = row.median(column), row.ratio(column)
     if median is None:
         return none

@@ -1,4 +1,4 @@
-"""Which benchmarks are to run, and in which columns."""
+"""Selects the benchmarks to run, and their columns."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from pathlib import Path
 
 from bench.model import STARTUP, Column, Failed, Stack
 
-# Grates that answer nothing themselves: what is behind them shows the price of the way through, in
-# rows of its own.
+# Grates that answer no calls themselves: the stacks behind them show the price of the way through,
+# in rows of their own.
 PASSING_ON = {"forward", "strace", "witness"}
 
 

@@ -1,4 +1,4 @@
-"""Runs the columns in turns and keeps what they print."""
+"""Runs the columns in turns and keeps their output."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def parse_output(text: str) -> tuple[list[tuple[str, str, int, float]], str | No
 
 
 def run_once(column: Column, place: Path) -> str:
-    """Runs a column's command once and returns what it printed."""
+    """Runs a column's command once and returns its output."""
     with fresh_directory(place, column.links) as directory, tempfile.TemporaryFile(dir=place) as errors:
         try:
             done = subprocess.run(column.command, cwd=directory, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -67,7 +67,7 @@ def run_once(column: Column, place: Path) -> str:
 
 
 def spawn_ns(command: list[str], directory: Path) -> float:
-    """Nanoseconds from spawning a command to its end. A runner's root is the directory."""
+    """Nanoseconds from spawning a command to its exit. A runner's root is the directory."""
     result = timed(command, directory, {**os.environ, "LIND_ROOT": str(directory)}, RUN_SECONDS)
     if result.status:
         raise Failed(f"{how_it_ended(result.status)} of: {' '.join(command)}")
@@ -75,7 +75,7 @@ def spawn_ns(command: list[str], directory: Path) -> float:
 
 
 class Session:
-    """One run of the runner: what was measured, skipped and failed."""
+    """One run of the runner: the measured, skipped and failed benchmarks."""
 
     def __init__(self, options: argparse.Namespace, place: Path) -> None:
         self.options, self.place = options, place
@@ -111,7 +111,7 @@ class Session:
             column.stopped = True
 
     def run_group(self, benchmark: str, columns: list[Column], step) -> None:
-        """Builds first, then lets the columns take turns, so that a slow minute of the machine hits all alike."""
+        """Builds first, then lets the columns take turns, so that a slow minute of the machine affects all alike."""
         for column in columns:
             self.attempt(column, lambda c=column: prepare(c, benchmark, self.builder))
         for _ in range(self.options.rounds):

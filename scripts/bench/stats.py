@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 
 def quantile(values: Sequence[float], share: float) -> float:
-    """The value below which `share` of the measurements lie, between two of them where it falls there."""
+    """The value below which `share` of the measurements lie; between two of them it is interpolated."""
     ordered = sorted(values)
     place = share * (len(ordered) - 1)
     below = int(place)
@@ -22,7 +22,7 @@ def spread(values: Sequence[float]) -> float:
 
 
 def noise(values: Sequence[float]) -> float:
-    """How far the middle half of the measurements lies apart; single slow ones do not count."""
+    """The distance of the quartiles; single slow measurements do not count."""
     return quantile(values, 0.75) - quantile(values, 0.25)
 
 

@@ -17,7 +17,7 @@ from bench.model import Failed
 
 @dataclasses.dataclass(frozen=True)
 class Timed:
-    """Seconds on the clock, those of the processor in user and kernel mode, and how it ended (negative: the signal)."""
+    """Seconds on the clock, seconds of the processor in user and kernel mode, and the status (negative: the signal)."""
 
     seconds: float
     user: float
@@ -25,7 +25,7 @@ class Timed:
     status: int
 
 
-# prctl(2), and how long what a command leaves behind may take to end.
+# prctl(2), and the time that processes which a command leaves behind may take to exit.
 PR_SET_CHILD_SUBREAPER = 36
 REST_SECONDS = 5.0
 
@@ -42,7 +42,7 @@ def children() -> set[int]:
 
 
 def processor_time_of_rest(before: set[int]) -> tuple[float, float]:
-    """Waits for what a command has left behind, and says what processor time that took. A process that does not end is left alone."""
+    """Waits for the processes that a command has left behind, and returns their processor time. A process that does not end is left alone."""
     user = system = 0.0
     end = time.monotonic() + REST_SECONDS
     while (left := children() - before) and time.monotonic() < end:
@@ -76,7 +76,7 @@ def working_directory(directory: Path) -> Iterator[None]:
 
 def timed(command: Sequence[str], directory: Path, environment: Mapping[str, str], limit: float,
           stdout: Path | str = os.devnull, stderr: Path | str | None = None) -> Timed:
-    """Runs a command whose first word is a path. It is the leader of a process group, which is killed when the time is up."""
+    """Runs a command whose first word is a path. It leads a process group, which is killed when the time is up."""
     writing = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
     files = [(os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0), (os.POSIX_SPAWN_OPEN, 1, str(stdout), writing, 0o600)]
     if stderr is not None:

@@ -1,4 +1,4 @@
-"""Compiling and linking for a cage."""
+"""Compiles and links for a cage."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from driver.place import Fail, run
 
 FEATURES = ["-matomics", "-mbulk-memory", "-mmutable-globals", "-msign-ext", "-mnontrapping-fptoint", "-msimd128"]
 # clang's driver takes a linux triple for a system with shared libraries: it would compile
-# position-independent code and leave out the exception model. The compiler proper gets the triple
-# that says what we are.
+# position-independent code and leave out the exception model. So only the compiler proper gets the
+# triple of cages.
 TARGET = ["--target=wasm32-unknown-unknown", "-Xclang", "-triple", "-Xclang", place.TRIPLE]
-# A branch stays a branch. Elsewhere clang makes selects of short ones and its back end turns them
-# into branches again where that is faster; Cranelift makes each a conditional move, on which an
-# interpreter's next instruction then waits.
+# Keeps branches as branches. Elsewhere clang turns short ones into selects and its back end turns
+# these into branches again where that is faster; Cranelift makes each a conditional move, on which
+# an interpreter's next instruction then waits.
 BRANCHES = ["-mllvm", "-phi-node-folding-threshold=0", "-mllvm", "-two-entry-phi-node-folding-threshold=0"]
 # Loops are unrolled about as far as clang does for x86-64, whose limit its wasm target undercuts:
 # an address that is one operand there is an addition of its own here, so the turn of a short loop
@@ -36,18 +36,19 @@ SWITCHES = r"undefined symbol: ((?:get|make|set|swap)context)\b"
 CXX_LANGUAGES = {"c++", "c++-cpp-output"}
 CXX_SUFFIXES = (".cc", ".cpp", ".cxx", ".c++", ".C", ".ii")
 
-# The engine gives the program its stack, so the linker's own is as small as it can be; the first 64
-# KiB are never mapped. --shared-memory is how the linker is told to lay out thread-local data and
-# to make data passive; the memory pass takes the flag off again.
+# The engine gives the program its stack, so the linker's own is as small as possible; the first 64
+# KiB are never mapped. --shared-memory makes the linker lay out thread-local data and make data
+# passive; the memory pass removes the flag again.
 LAYOUT = [
     "--shared-memory", "--initial-memory=4294967296", "--max-memory=4294967296", "--global-base=65536",
     "-z", "stack-size=1024", "--export-table", "--growable-table",
-    # A pointer to a function is its place in the table: none is to be SIG_IGN (1) or SIG_HOLD (2).
+    # A pointer to a function is its place in the table: no function may be SIG_IGN (1) or SIG_HOLD
+    # (2).
     "--table-base=4", "--export-if-defined=__heap_base",
     "--export=__stack_pointer", "--export-if-defined=__tls_base", "--export-if-defined=__lind_handle",
     "--export-if-defined=__lind_vfork",
     "--export-if-defined=pass_fptr_to_wt", "--export-if-defined=__wasm_longjmp",
-    # Where a signal's handler must not jump out of, since nothing would be caught there.
+    # Functions that a signal handler must not jump out of, since nothing would be caught there.
     "--export-if-defined=__lind_poll", "--export-if-defined=__wasm_setjmp", "--export-if-defined=__wasm_setjmp_test",
 ]
 # For objects of -flto, which the linker compiles.
@@ -55,7 +56,7 @@ LTO = [
     "-mllvm", "-wasm-enable-sjlj", "-mllvm", "-wasm-enable-eh", "-mllvm", "-wasm-use-legacy-eh=false",
     "-mllvm", "-exception-model=wasm", *UNROLLING,
 ]
-# Where pointers to functions are, for the pass that gives functions other places in the table.
+# The places of pointers to functions, for the pass that gives functions other places in the table.
 RELOCATIONS = ["--emit-relocs"]
 # The functions of libc that a program with handlers needs, and those of the SDK if it does not have
 # its own way in.
@@ -90,7 +91,7 @@ class Workspace:
     def close(self) -> None:
         if not self.path:
             return
-        # A compiler that was killed leaves files of its own.
+        # A compiler that was killed leaves temporary files.
         for name in os.listdir(self.path):
             os.unlink(os.path.join(self.path, name))
         os.rmdir(self.path)
@@ -113,7 +114,7 @@ def compile_flags(cxx: bool) -> list[str]:
 
 
 def compile_only(request: Request, cxx: bool) -> int:
-    """-c, -S, -E, -M: clang does all of it."""
+    """-c, -S, -E, -M: clang does all of the work."""
     sources = request.sources()
     if not sources:
         raise Fail("no input files")
@@ -140,7 +141,7 @@ def command_for(request: Request, cxx: bool) -> tuple[list[str], list[str]]:
 
 
 def objects(request: Request, cxx: bool) -> int:
-    """-c, with the functions that call setjmp compiled once more."""
+    """-c: compiles the functions that call setjmp once more."""
     workspace = Workspace()
     try:
         keep_standard_input(request, workspace)
@@ -168,7 +169,7 @@ def probe_jumps(compiler: list[str], source: list[str], target: str) -> int:
 
 
 def keep_standard_input(request: Request, workspace: Workspace) -> None:
-    """Source text that comes by standard input is there once, and may be compiled twice: it becomes a file that bears no name."""
+    """Source on standard input can be read only once, and may be compiled twice: it becomes a file without a name in messages."""
     for i in request.sources():
         kind, word = request.inputs[i]
         if word != "-" or request.languages.get(i) not in ("c", "cpp-output", *CXX_LANGUAGES):
@@ -179,21 +180,21 @@ def keep_standard_input(request: Request, workspace: Workspace) -> None:
             while text := sys.stdin.buffer.read(1 << 16):
                 file.write(text)
         request.inputs[i] = (kind, path)
-        # Headers in quotes are looked for where the caller stands, and the object is called as it
-        # ever was.
+        # Quoted headers are looked for in the caller's directory, and the object keeps its usual
+        # name.
         request.compile += ["-iquote", "."]
         if request.mode == "-c" and not request.output:
             request.output = "-.o"
 
 
 def words_of(request: Request, index: int) -> list[str]:
-    """A source, and its language if that was said."""
+    """A source, and its language if that was given."""
     language = request.languages.get(index, "")
     return [*(["-x", language] if language else []), request.inputs[index][1]]
 
 
 def compile_sources(request: Request, workspace: Workspace, cxx: bool) -> list[str] | int:
-    """Compiles what is not an object yet. Returns the linker's inputs in order, or a status."""
+    """Compiles the inputs that are not objects yet. Returns the linker's inputs in order, or a status."""
     inputs: list[str] = []
     keep_standard_input(request, workspace)
     for i, (kind, word) in enumerate(request.inputs):
@@ -221,7 +222,7 @@ def compile_sources(request: Request, workspace: Workspace, cxx: bool) -> list[s
 
 
 def link(request: Request, inputs: list[str], output: str, cxx: bool, passes: bool = True) -> int:
-    """Links and runs the passes. The output appears when all of that worked."""
+    """Links and runs the passes. The output appears when all of that has succeeded."""
     if request.partial:
         objects = [word for word in inputs if not word.startswith("-l")]
         return run([place.tool("wasm-ld"), "-r", *objects, "-o", output])
@@ -237,7 +238,8 @@ def link(request: Request, inputs: list[str], output: str, cxx: bool, passes: bo
     linked = os.path.join(directory, os.path.basename(output))
     os.mkdir(directory)
     try:
-        # A grate of Lind's calls its handlers by a pointer of one type, whatever theirs are.
+        # A grate for Lind calls all its handlers by a pointer of one type, whatever their own types
+        # are.
         adapted = request.fpcast or by_pointer
         status = link_and_listen([*command, *(RELOCATIONS if adapted else []), "-o", linked], request.fpcast)
         if status:
@@ -251,7 +253,7 @@ def link(request: Request, inputs: list[str], output: str, cxx: bool, passes: bo
 
 
 def grate_of_lind(inputs: list[str]) -> bool:
-    """Whether an object defines, or at least names, the way into a grate that Lind's have."""
+    """Whether an object defines, or at least names, the entry of a grate for Lind."""
     for word in inputs:
         if word.endswith(".o") and os.path.isfile(word):
             with open(word, "rb") as file:
@@ -263,7 +265,8 @@ def grate_of_lind(inputs: list[str]) -> bool:
 def link_and_listen(command: list[str], fpcast: bool) -> int:
     """Links, and passes on what the linker says.
 
-    `fpcast`: whether calls with a wrong type are to be mended; then direct ones keep the names of who is meant."""
+    `fpcast`: whether calls with a wrong type are to be mended; direct ones then keep the names of
+    the functions that were meant."""
     place.show(command)
     status, said = place.listen(command, 2)
     if not said:
@@ -278,8 +281,8 @@ def link_and_listen(command: list[str], fpcast: bool) -> int:
     if status or not mismatched or not fpcast:
         return status
     sys.stderr.write("note: such calls are made as x86-64 would make them (--no-fpcast: they trap)\n")
-    # Nobody calls these functions any more, so the linker dropped them; and only by names is it
-    # known which was meant.
+    # Nobody calls these functions any more, so the linker dropped them; and only names tell which
+    # function was meant.
     again = [word if word != "--strip-all" else "--strip-debug" for word in command]
     again += [f"--export-if-defined={name}" for name in mismatched]
     # Its messages now are the same as before.
@@ -318,15 +321,16 @@ def link_command(request: Request, inputs: list[str], cxx: bool, by_pointer: boo
 
 def profile_library(lib: str) -> list[str]:
     """The options that link the code which writes counters into a file at a program's end. It is a
-    constructor, which the linker keeps where it is exported."""
+    constructor, which the linker keeps if it is exported."""
     if not os.path.exists(os.path.join(lib, "libclang_rt.profile.a")):
         raise Fail("no profile library in the sysroot: run `make profile`")
     return ["--export=__llvm_profile_runtime", "-lclang_rt.profile"]
 
 
 def libraries_last(inputs: list[str]) -> list[str]:
-    """wasm-ld believes an object behind a library about the type of the library's functions, and writes a module that is not
-    valid where they disagree, as in the probes of configure scripts. In the other order it warns and makes the call trap."""
+    """If an object comes behind a library, wasm-ld takes the type of the library's functions from
+    the object, and writes an invalid module where they disagree, as in the probes of configure
+    scripts. In the other order it warns and makes the call trap."""
     if "--whole-archive" in inputs:
         return inputs
     libraries = [word for word in inputs if word.startswith("-l") or word.endswith(".a")]
@@ -334,7 +338,7 @@ def libraries_last(inputs: list[str]) -> list[str]:
 
 
 def build_program(request: Request, output: str, cxx: bool, passes: bool = True) -> int:
-    """Sources and objects to one linked program."""
+    """Builds one linked program from sources and objects."""
     if not any(kind in ("source", "object") for kind, _ in request.inputs):
         raise Fail("no input files")
     workspace = Workspace()
@@ -348,7 +352,7 @@ def build_program(request: Request, output: str, cxx: bool, passes: bool = True)
 
 
 def precompile(wasm: str) -> int:
-    """X.wasm to X.cwasm beside it. The runner says where it is; our caller does too, so keep it quiet."""
+    """Compiles X.wasm to X.cwasm beside it. The runner prints the path; our caller does too, so the runner's line is dropped."""
     command = [place.built("lind-boot"), "--precompile", wasm]
     place.show(command)
     pid = os.posix_spawn(command[0], command, os.environ, file_actions=[(os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)])

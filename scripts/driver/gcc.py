@@ -1,4 +1,4 @@
-"""lind-cc and wasm32-unknown-linux-musl-{gcc,cc,g++}: the driver as gcc would behave."""
+"""lind-cc and wasm32-unknown-linux-musl-{gcc,cc,g++}: the driver with the behaviour of gcc."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def answer(query: str, cxx: bool, compile_options: list[str]) -> int:
     elif query == "print-multi-os-directory":
         print(".")
     elif query == "print-multiarch":
-        # The sysroot's directories are not divided by it.
+        # The sysroot has no directories for variants.
         print()
     elif query.startswith("print-prog-name"):
         ours = os.path.join(place.ROOT, "scripts", "bin", f"{place.TRIPLE}-{value}")
@@ -51,7 +51,7 @@ def main(words: list[str], cxx: bool) -> int:
         return tools.version()
     if request.verbose:
         place.Shell.verbose = True
-        # The compiler says where it looks for headers, which meson and CMake read.
+        # meson and CMake read the header directories from the compiler's output.
         request.compile.append("-v")
     if request.mode:
         return build.compile_only(request, cxx)

@@ -1,4 +1,4 @@
-"""Functions that call setjmp, so that a signal's handler can jump into the one that was interrupted.
+"""Prepares functions that call setjmp, so that a signal handler can jump into the one that was interrupted.
 
 The compiler catches a longjmp around calls, and nothing is caught elsewhere. So whatever may fault in such a function gets a
 call in front that faults in its stead, and each turn of a loop makes a call that does nothing, at which a signal is taken
@@ -41,7 +41,7 @@ def recompile(command: list[str], source: list[str], target: str) -> int:
     code = f"{target}.{os.getpid()}.ll"
     options = without_dependencies(command)
     try:
-        # Its warnings have been seen.
+        # Its warnings were printed the first time.
         status = run([*options, "-w", "-S", "-emit-llvm", *source, "-o", code])
         if status:
             return status
@@ -60,7 +60,7 @@ def recompile(command: list[str], source: list[str], target: str) -> int:
 
 
 def without_dependencies(command: list[str]) -> list[str]:
-    """The options but those that write lists of headers: they are written already."""
+    """The options without those that write lists of headers: these are written already."""
     kept: list[str] = []
     words = iter(command)
     for word in words:
@@ -72,7 +72,7 @@ def without_dependencies(command: list[str]) -> list[str]:
 
 
 def probed(text: str) -> str:
-    """A module of intermediate code with probes in the functions that call setjmp."""
+    """Adds probes to a module of intermediate code, in the functions that call setjmp."""
     out: list[str] = []
     function: list[str] | None = None
     used: set[str] = set()
@@ -138,14 +138,14 @@ class Function:
             if name in handlers or name not in blocks:
                 continue
             handlers.add(name)
-            # One in another goes on there when it is left: then what follows counts as well, be it
-            # handler or not.
+            # A nested handler goes on in the outer one when it is left: then the following blocks
+            # count as well, whether they are handlers or not.
             if nested or not any(LEAVES_PAD.match(line) for line in blocks[name]):
                 left += [plain or quoted for line in blocks[name] for plain, quoted in TARGETS.findall(line)]
         return handlers
 
     def loop_heads(self) -> set[str]:
-        """The blocks that something behind them in the text goes to. Every loop has one."""
+        """The blocks that a later block in the text branches to. Every loop has one."""
         places = {label_of(line): at for at, line in enumerate(self.old) if LABEL.match(line)}
         heads = set()
         for at, line in enumerate(self.old):
@@ -160,7 +160,7 @@ class Function:
         return f"  call void @__lind_{probe}({arguments}){where}"
 
     def instruction(self, line: str) -> list[str]:
-        """The lines for one."""
+        """The lines of a probe."""
         words = re.match(r"  (?:%\S+ = )?((?:tail |musttail |notail )?[a-z]+) (.*)$", line)
         if not words or " addrspace(" in line:
             return [line]
@@ -188,7 +188,7 @@ class Function:
         return [self.call("reads" if name == "load" else "writes", f"ptr {pointer}, i32 {size}", where)]
 
     def is_safe(self, pointer: str) -> bool:
-        """Whether it is a variable, which is there."""
+        """Whether the pointer is the address of a variable, which is always mapped."""
         return pointer in self.safe or pointer.startswith("@") or (pointer.startswith("getelementptr") and "ptr @" in pointer)
 
     def division(self, name: str, rest: str, where: str) -> list[str]:
@@ -209,7 +209,7 @@ class Function:
         return wide, f"  {wide} = zext {ty} {operand} to {to}"
 
     def of_call(self, line: str) -> list[str]:
-        """A call that the compiler takes for one that no jump comes out of."""
+        """A call from which, to the compiler, no jump can come."""
         allocation = re.search(r"@(malloc|free)\(", line)
         if allocation:
             self.used.add(allocation[1])
@@ -240,7 +240,7 @@ def debug(line: str) -> str:
 
 
 def arguments_of(text: str) -> str:
-    """Up to the parenthesis that is closed but not opened."""
+    """The text up to the parenthesis that is closed but not opened."""
     depth = 0
     for at, sign in enumerate(text):
         depth += (sign in OPEN) - (sign in CLOSE)
@@ -281,7 +281,7 @@ def value(text: str) -> str:
 
 
 def size_of(typed: str) -> int:
-    """The bytes of a type, with a value behind it or not; 1 if it is of several."""
+    """The size of a type in bytes, with a value behind it or not; 1 for a type of several parts."""
     if found := re.match(r"<(\d+) x (\w+)>", typed):
         return int(found[1]) * size_of(found[2])
     name = typed.split()[0] if typed else ""

@@ -1,4 +1,4 @@
-"""lind_compile and lind-clang: from a source to a program in lindfs/."""
+"""lind_compile and lind-clang: build a program in lindfs/ from sources."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Options:
 
 
 def split(words: list[str]) -> Options:
-    """Takes our own options out of the command line."""
+    """Removes our own options from the command line."""
     options = Options()
     at = 0
     while at < len(words):
@@ -101,7 +101,7 @@ def done(path: str) -> int:
 
 
 def stem(request: Request) -> str:
-    """X of the first X.c: the program is called after it."""
+    """X of the first X.c, which names the program."""
     for kind, word in request.inputs:
         if kind in ("source", "object") and word != "-":
             return os.path.splitext(word)[0]

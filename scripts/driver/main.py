@@ -1,4 +1,4 @@
-"""Picks the behaviour by the name the driver was called by."""
+"""Chooses the behaviour by the name that the driver was called by."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ def main(argv: list[str]) -> int:
     except KeyboardInterrupt:
         import signal
 
-        # As if it had not been caught, which is how make knows that it is to stop.
+        # Exits by the signal, as if it had not been caught: make recognises by this that it has to
+        # stop.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         os.kill(os.getpid(), signal.SIGINT)
         return 130

@@ -1,4 +1,4 @@
-"""gcc's command line: what is compiled, what is linked, what does not apply to wasm.
+"""gcc's command line: options to compile with, to link with, and those that do not apply to wasm.
 
 An option is compiled with, linked with, or dropped. A dropped option asks for something that is
 always so (-static, -pthread), that wasm does not have (-fPIC, -march=), or that only tunes the
@@ -10,10 +10,10 @@ from __future__ import annotations
 from driver.place import Fail
 
 COMPILE_ONLY = {"-c", "-S", "-E", "-M", "-MM", "-fsyntax-only"}
-# Answered without an input.
+# Options that are answered without an input.
 QUERIES = ("--version", "-dumpversion", "-dumpmachine", "-dumpfullversion", "-print-", "--print-", "--help", "-v", "-V")
 
-# Take the next word as their value.
+# Options whose value is the next word.
 PAIRED = {
     "-D", "-U", "-I", "-include", "-imacros", "-isystem", "-iquote", "-idirafter", "-iprefix", "-iwithprefix",
     "-MF", "-MT", "-MQ", "-x", "-Xclang", "-Xpreprocessor", "-Xassembler", "-mllvm", "-aux-info", "--param",
@@ -34,10 +34,10 @@ DROPPED_STARTS = (
     "--target=", "-fno-dwarf2-cfi-asm", "-Wa,--noexecstack", "-B",
 )
 
-# Code is compiled with counters.
+# Options that compile with counters.
 COUNTERS = ("-fprofile-generate", "-fprofile-instr-generate", "-fcs-profile-generate")
 
-# Any part of a C++ library is all of ours.
+# Each name of a C++ library stands for all of ours.
 CXX_LIBRARIES = {"-lstdc++", "-lsupc++", "-lc++", "-lc++abi", "-lunwind"}
 
 SOURCES = (".c", ".i", ".s", ".S", ".sx", ".cc", ".cpp", ".cxx", ".c++", ".C", ".ii", ".bc", ".ll", ".h")
@@ -67,7 +67,7 @@ LINKER_DROPPED_STARTS = (
     "--compress-debug-sections", "--oformat", "--icf", "-plugin", "--stats", "--section-start", "-Ttext", "--defsym",
     "--warn-", "--no-warn-", "--orphan-handling", "--gdb-index", "--threads", "--package-metadata", "--pack-dyn-relocs",
 )
-# Of the linker, each in its spellings.
+# Options of the linker, each in its spellings.
 LINKER_PARTIAL = {"-r", "-i", "--relocatable"}
 LINKER_SHARED = {"-shared", "--shared", "-Bshareable", "-G"}
 NO_SHARED = "shared libraries are not supported; build static ones (./configure --disable-shared)"
@@ -100,7 +100,7 @@ class Request:
 
 
 def expand(words: list[str], inside: tuple[str, ...] = ()) -> list[str]:
-    """Replaces @FILE by the words in it. `inside`: the files that this is the contents of."""
+    """Replaces @FILE by the words in it. `inside`: the files whose contents these words are."""
     out: list[str] = []
     for word in words:
         if word.startswith("@") and len(word) > 1:
@@ -153,7 +153,7 @@ class Parser:
         if word == "-" or not word.startswith("-"):
             self.input(word)
         elif word in COMPILE_ONLY:
-            # -E and -M win over -c, as they do in gcc.
+            # -E and -M take precedence over -c, as in gcc.
             if request.mode in ("", "-c"):
                 request.mode = word
             if word == "-c":
@@ -228,7 +228,7 @@ class Parser:
 
 
 def link_flags(inputs: list[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Sorts out the linker's own options, which come as single words (-Xlinker) or several (-Wl,a,b)."""
+    """Sorts the linker's own options, which come as single words (-Xlinker) or several (-Wl,a,b)."""
     out: list[tuple[str, str]] = []
     skip = ""
     for kind, word in inputs:

@@ -1,4 +1,4 @@
-"""Where things are, and how commands are run.
+"""Finds files and tools, and runs commands.
 
 A compiler runs thousands of times in a build, so this package imports nothing that is slow to load.
 """
@@ -25,12 +25,12 @@ class Shell:
 
 
 def home() -> str:
-    """The checkout whose build/ and lindfs/ are used."""
+    """The source tree whose build/ and lindfs/ are used."""
     return os.environ.get("LIND_WASM_ROOT") or ROOT
 
 
 def root_of_programs() -> str | None:
-    """Where programs go that no place is named for. An installation has none that is the user's."""
+    """The directory for programs without a given place. An installation has no such directory of the user's."""
     if home() == ROOT and os.path.isdir(os.path.join(ROOT, "image")):
         return None
     return os.path.join(home(), "lindfs")
@@ -107,7 +107,7 @@ def status_of(pid: int) -> int:
 
 
 def listen(command: list[str], descriptor: int) -> tuple[int, str]:
-    """Runs a command, and returns its status and what it wrote to the descriptor."""
+    """Runs a command, and returns its status and its output on the descriptor."""
     ours, theirs = os.pipe()
     actions = [(os.POSIX_SPAWN_DUP2, theirs, descriptor)]
     pid = os.posix_spawn(command[0], command, os.environ, file_actions=actions)

@@ -1,4 +1,4 @@
-"""wasm32-unknown-linux-musl-{ar,nm,strip,ld,...}: LLVM's tools under the names a cross build looks for."""
+"""wasm32-unknown-linux-musl-{ar,nm,strip,ld,...}: LLVM's tools under the names that a cross build looks for."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def main(name: str, words: list[str]) -> int:
 
 
 def linker(words: list[str]) -> int:
-    """ld: no start files or libraries but those that are named."""
+    """ld: no start files, and only the named libraries."""
     from driver import build
     from driver.options import Request, expand, link_flags
 
@@ -55,8 +55,8 @@ def linker(words: list[str]) -> int:
 
 
 def version() -> int:
-    """Which linker it is. libtool looks for the words that LLVM's linker says of itself where it makes ELF files: for another kind of
-    linker it expects shared libraries."""
+    """Prints the linker's name. libtool looks for the words of LLVM's linker for ELF files: for
+    another kind of linker it expects shared libraries."""
     status, said = place.listen([place.tool("wasm-ld"), "--version"], 1)
     print(f"{said.strip()} (compatible with GNU linkers)")
     return status

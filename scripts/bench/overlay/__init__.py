@@ -1,1 +1,1 @@
-"""The suite that measures what an overlay costs."""
+"""The suite that measures the cost of an overlay."""

@@ -12,15 +12,15 @@ from bench.sandbox.model import NATIVE_PATH, Missing
 
 POLICY = Path(__file__).resolve().parents[3] / "tests" / "benchmarks" / "overlay" / "policy.toml"
 IMAGE_PYTHON, IMAGE_GIT = "python3", "/bin/git"
-# Settings that a tool must not take from the machine it runs on. A number of git's own: the
-# directory may belong to another user in a sandbox.
+# Settings that a tool must not take from the machine it runs on. The list ends with settings of
+# git: in a sandbox the directory may belong to another user.
 SETTINGS = {"LC_ALL": "C", "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_TERMINAL_PROMPT": "0", "GIT_CONFIG_COUNT": "1",
             "GIT_CONFIG_KEY_0": "safe.directory", "GIT_CONFIG_VALUE_0": "*", "GIT_AUTHOR_NAME": "n", "GIT_AUTHOR_EMAIL": "e",
             "GIT_COMMITTER_NAME": "n", "GIT_COMMITTER_EMAIL": "e", "PYTHONDONTWRITEBYTECODE": "1"}
 
 
 def environment() -> dict[str, str]:
-    """HOME is where lind-boot keeps what it compiled."""
+    """lind-boot keeps compiled code below HOME."""
     kept = {name: os.environ[name] for name in ("HOME", "XDG_RUNTIME_DIR", "XDG_CACHE_HOME", "XDG_DATA_HOME") if name in os.environ}
     return {"PATH": NATIVE_PATH, **kept, **SETTINGS}
 
@@ -58,7 +58,7 @@ class Column:
     """The bare command, in a copy of the directory."""
 
     name = "bare"
-    # Whether `place` has what was changed, apart from the directory.
+    # Whether `place` holds the changes, apart from the directory.
     keeps_changes = False
 
     def __init__(self, children: Children) -> None:
@@ -66,13 +66,13 @@ class Column:
         self.directory = self.place = Path()
 
     def check(self) -> None:
-        """Raises Missing where this column cannot run at all."""
+        """Raises Missing if this column cannot run here."""
 
     def git(self) -> str:
         return found("git")
 
     def open(self, lower: Path, place: Path) -> None:
-        """Before a round: a copy, which is on the disk, so that an fsync of the workload is not one of the copy."""
+        """Before a round: a copy that is on the disk already, so that an fsync of the workload does not write the copy."""
         self.place, self.directory = place, place / lower.name
         subprocess.run(["cp", "-a", str(lower), str(self.directory)], check=True)
         os.sync()
@@ -149,7 +149,7 @@ class Overlay(Cage):
 
 
 class OverlayDirectory(Overlay):
-    """The same with a state that is a directory, in which blocks of large files lie in files of their own."""
+    """`lind-boot run` on an overlay whose state is a directory, in which blocks of large files are in files of their own."""
 
     name = "cage with overlay-dir"
 
@@ -166,7 +166,7 @@ class OverlayDirectory(Overlay):
 
 
 class Overlayfs(Column):
-    """The kernel's, in a mount namespace of its own, as an ordinary user also in one of users."""
+    """The kernel's overlayfs, in a mount namespace of its own; for an ordinary user also in a user namespace."""
 
     name = "overlayfs"
     keeps_changes = True
@@ -189,7 +189,7 @@ class Overlayfs(Column):
         found("unshare")
 
     def tried(self, place: Path) -> None:
-        """Raises Missing where it does not mount."""
+        """Raises Missing if it does not mount."""
         lower = place / "lower"
         lower.mkdir()
         self.open(lower, place)
@@ -203,7 +203,7 @@ class Overlayfs(Column):
 
 
 class FuseOverlayfs(Overlayfs):
-    """The same in a process of its own."""
+    """An overlay by fuse-overlayfs, in a process of its own."""
 
     name = "fuse-overlayfs"
     mount = 'fuse-overlayfs -o "lowerdir=$1,upperdir=$2/upper,workdir=$2/work$3" "$2/merged"'

@@ -1,4 +1,4 @@
-"""Runs workloads in columns, in turns, and holds what each has seen against the others'."""
+"""Runs workloads in columns, in turns, and compares their results."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ STEADY = "all phases"
 
 @dataclasses.dataclass
 class Results:
-    """Seconds of each row in each column, and by how many bytes the state has grown in each round."""
+    """Seconds of each row in each column, and the bytes by which the state has grown in each round."""
 
     rows: dict[str, dict[str, list[float]]] = dataclasses.field(default_factory=dict)
     growth: dict[str, dict[str, list[tuple[int, int]]]] = dataclasses.field(default_factory=dict)
@@ -73,7 +73,7 @@ class Suite:
             self.run_rounds(workload, step)
 
     def run_state(self, workload: State, step: Callable[[], None]) -> None:
-        """Only an overlay of ours has these commands. One state for all rounds: it is to cost the same however many snapshots there are."""
+        """Only our overlay has these commands. All rounds share one state: the cost must not depend on the number of snapshots."""
         for column in (column for column in self.columns if isinstance(column, Overlay)):
             with tempfile.TemporaryDirectory(dir=self.place) as name:
                 lower = Path(name) / "project"
@@ -92,7 +92,7 @@ class Suite:
                     self.results.failed[f"{workload.name}, {column.name}"] = str(failure)
 
     def layers(self, workload: State, column: Overlay) -> None:
-        """The same without the start of a process, in a cage that can write a copy of the state."""
+        """The same commands without the start of a process, in a cage that can write a copy of the state."""
         program = column.children.layers
         if not program:
             return

@@ -53,7 +53,7 @@ def against_cage(columns: dict[str, list[float]]) -> str:
 
 
 def middle_half(values: list[float]) -> str:
-    """How far the quartiles lie apart: of phases of less than a millisecond some are interrupted, and then a hundred times as long."""
+    """The distance of the quartiles: some phases of less than a millisecond are interrupted, and then take a hundred times as long."""
     return f"{noise(values) / statistics.median(values):.0%}"
 
 

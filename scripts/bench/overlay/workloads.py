@@ -14,9 +14,9 @@ class Workload:
     """`name` is in front of the phases' names in the rows."""
 
     name = ""
-    # Words for a run before the measured one, on the same state: none if the state shall be new.
+    # Words for a run before the measured one, on the same state: none for a new state.
     before: list[str] | None = None
-    # Phases of less than a millisecond want more rounds.
+    # Phases of less than a millisecond need more rounds.
     rounds_times = 1
 
     def make(self, directory: Path) -> None:
@@ -129,7 +129,7 @@ def synthetic(source: Path, token: str) -> None:
 
 
 class State(Workload):
-    """A state with so many changed files is given snapshots, and goes back to them: commands of lind-boot, of which most is its start."""
+    """Takes snapshots of a state with so many changed files, and goes back to them: commands of lind-boot, most of whose time is its start."""
 
     def __init__(self, files: int) -> None:
         self.before, self.name = ["files", str(files)], f"state, {files} files"

@@ -28,7 +28,7 @@ PROGRAMS = {
     "python": Program("python", "python", "python3.11", "python3.11", "python3.11"),
     "lua": Program("lua", "src/lua", "lua", "lua5.4", "lua5.4"),
     "sqlite3": Program("sqlite3", "sqlite3", "sqlite3", "sqlite3", "sqlite3"),
-    # Debian 12 has none.
+    # Debian 12 does not package it.
     "quickjs": Program("quickjs", "qjs", "qjs"),
     "bash": Program("bash", "bash", "bash", "bash", "bash"),
     "gawk": Program("gawk", "gawk", "gawk", "gawk", "gawk"),
@@ -38,7 +38,7 @@ PROGRAMS = {
 
 
 class Debian(Column):
-    """The distribution's: built with profiles and link-time optimisation where it does so."""
+    """Debian's program: built with profiles and link-time optimisation if the package does so."""
 
     name = DEBIAN
 
@@ -69,7 +69,7 @@ class Native(Debian):
 
 
 class Cage(Debian):
-    """The port itself. The workspace lies in the image, so that nothing has to be mounted."""
+    """The port itself. The workspace is in the image, so that nothing has to be mounted."""
 
     name = CAGE
 

@@ -15,7 +15,7 @@ from bench.tables import grid, milliseconds
 
 FORMAT = "programbench 1"
 NAMES = (DEBIAN, NATIVE, CAGE)
-# Which ratios are shown: of what to what.
+# The ratios that are shown.
 RATIOS = ((CAGE, DEBIAN), (CAGE, NATIVE), (NATIVE, DEBIAN))
 
 
@@ -51,7 +51,7 @@ def shown(value: float | None) -> str:
 
 
 def table(data: dict, kind: str) -> str:
-    """`kind`: seconds or processor. The last column says how far the quartiles of each lie apart."""
+    """`kind`: seconds or processor. The last column is the distance of the quartiles of each."""
     lines = []
     for row, columns in data["rows"].items():
         cells = [milliseconds(statistics.median(columns[name][kind])) if name in columns else "" for name in NAMES]

@@ -13,7 +13,7 @@ from bench.sandbox.model import Row, nothing
 from bench.sandbox.rows import remove, words_of
 
 PLACE = REPOSITORY / "tests/benchmarks/programs"
-# How each program is given a script.
+# The words that give each program a script.
 WORDS = {
     "python": ("-I", "{}"), "lua": ("{}",), "sqlite3": ("-batch", "db", ".read {}"), "quickjs": ("--std", "{}"), "bash": ("{}",),
     "gawk": ("-f", "{}", "text"),

@@ -1,4 +1,4 @@
-"""The sandboxes: how each is asked for a command, and what it lacks."""
+"""The sandboxes: the command line of each, and its limitations."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from bench.building import last_line
 from bench.model import Failed
 from bench.sandbox.model import NATIVE_PATH, Missing, NotOffered, Wish
 
-# The tools of the host and nothing else, as the published comparisons of bubblewrap bind them.
+# The tools of the host and nothing else, as in the published comparisons of bubblewrap.
 TOOLS = [word for path in ("/usr", "/lib", "/lib64", "/bin", "/sbin") for word in ("--ro-bind", path, path)]
 BASE = [*TOOLS, "--proc", "/proc", "--dev", "/dev"]
-# Where containers and bubblewrap's +workspace put the workspace.
+# The place of the workspace in containers and in bubblewrap's +workspace.
 WORKSPACE = "/workspace"
 
 
@@ -28,23 +28,23 @@ def found(program: str) -> str:
 
 
 class Column:
-    """The bare command, and what the others have in common with it."""
+    """The bare command, and the base of the other columns."""
 
     name = "bare"
     program = ""
-    # Its processes are children of a daemon: what they use cannot be told from outside.
+    # Its processes are children of a daemon: their use of the processor cannot be measured from
+    # outside.
     daemon = False
-    # Another process does what is asked for, and the one that asks waits: its processor time says
-    # nothing.
+    # Another process does the work, and the caller waits: its processor time is meaningless.
     served = False
 
     def check(self) -> None:
-        """Raises Missing where this column cannot run at all."""
+        """Raises Missing if this column cannot run here."""
         if self.program:
             found(self.program)
 
     def tool(self, name: str) -> str:
-        """The program as it is named to the sandbox; raises Missing."""
+        """The program's path in the sandbox; raises Missing."""
         return found(name)
 
     def command(self, wish: Wish) -> list[str]:
@@ -105,7 +105,7 @@ class Bubblewrap(Column):
 
 
 class Firejail(Column):
-    """Firejail without a profile of a program's own."""
+    """Firejail without a profile for the program."""
 
     program = "firejail"
     # It refuses command lines of 128 words.
@@ -123,7 +123,7 @@ class Firejail(Column):
 
 
 class Container(Column):
-    """A container of an image that is already there; nothing is fetched."""
+    """A container of an image that is present already; nothing is fetched."""
 
     daemon = served = True
 
@@ -202,7 +202,7 @@ class Lind(Column):
 
 
 class LindSession(Lind):
-    """`lind-boot session`: the runner is there already, the time is that of `exec`."""
+    """`lind-boot session`: the runner has been started before, the time is that of `exec`."""
 
     name = "lind session"
     served = True

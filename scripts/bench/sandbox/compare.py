@@ -14,7 +14,7 @@ from bench.tables import grid, milliseconds
 
 @dataclasses.dataclass(frozen=True)
 class Change:
-    """One row in one column, then and now. `verdict` is slower, faster or same."""
+    """One row in one column, in the old and the new run. `verdict` is slower, faster or same."""
 
     row: str
     column: str
@@ -32,7 +32,7 @@ def load(file: Path) -> dict:
 
 
 def changes(old: dict, new: dict) -> list[Change]:
-    """Those rows and columns that both have."""
+    """The rows and columns that both runs have."""
     result = []
     for row in old["benchmarks"]:
         if row not in new["benchmarks"]:

@@ -1,6 +1,7 @@
 """The parts of a start: each is the difference between two starts, or a time that a program in a cage measures itself.
 
-A part is small against what a busy machine adds to a start, and that only ever adds: so the least of the runs are compared.
+A part is small against the delays that a busy machine adds to a start, and these only ever add: so
+the fastest runs are compared.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ MAKERS = ("bind", "kernel")
 
 @dataclasses.dataclass(frozen=True)
 class Component:
-    """A part, and the commands it is told from: (later - earlier) / times, or what `prints` names in the later one's output."""
+    """A part, and its commands: (later - earlier) / times, or the line of the later one's output that `prints` names."""
 
     name: str
     how: str
@@ -72,7 +73,7 @@ class Bench:
         self.commands = {**self.starts(), **self.runs(place)}
 
     def make_large(self, compiler: Path) -> None:
-        """A program whose functions are there but not called."""
+        """A program with functions that are never called."""
         source = self.root / "large.c"
         lines = [f"static int f{i}(int x) {{ return x * {i} + (x >> {i % 7}); }}" for i in range(FUNCTIONS)]
         table = ", ".join(f"f{i}" for i in range(FUNCTIONS))
@@ -116,7 +117,7 @@ class Bench:
 
 
 def run(command: list[str], place: Path, limit: float) -> tuple[float, str]:
-    """Seconds, and what was printed."""
+    """The seconds, and the output."""
     out, err = place / "stdout", place / "stderr"
     result = timed(command, place, environment(), limit, out, err)
     if result.status:

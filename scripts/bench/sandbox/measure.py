@@ -1,4 +1,4 @@
-"""Runs rows in columns, in turns, and holds each answer against the others'."""
+"""Runs rows in columns, in turns, and compares their answers."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Answers(http.server.BaseHTTPRequestHandler):
         self.wfile.write(SERVED)
 
     def log_message(self, *_: object) -> None:
-        """Says nothing."""
+        """Writes no log."""
 
 
 @contextlib.contextmanager
@@ -49,13 +49,13 @@ def local_server() -> Iterator[int]:
 
 
 def environment() -> dict[str, str]:
-    """The same for every column. HOME is where lind-boot keeps what it compiled."""
+    """The same environment for every column. lind-boot keeps compiled code below HOME."""
     kept = {name: os.environ[name] for name in ("HOME", "XDG_RUNTIME_DIR", "XDG_CACHE_HOME") if name in os.environ}
     return {"PATH": NATIVE_PATH, "LANG": "C", "GIT_CONFIG_NOSYSTEM": "1", **kept}
 
 
 class Suite:
-    """One run of the suite: what was measured, what was missing, what failed."""
+    """One run of the suite: the measurements, the missing columns, the failures."""
 
     def __init__(self, columns: list[Column], place: Path, runs: int, warm_up: int = WARM_UP) -> None:
         self.columns, self.place, self.runs, self.warm_up = columns, place, runs, warm_up
@@ -64,7 +64,7 @@ class Suite:
         self.failures: dict[str, str] = {}
 
     def usable(self) -> list[Column]:
-        """The columns that can run here; of the others a line says why not."""
+        """The columns that can run here; a line gives the reason for each other one."""
         result = []
         for column in self.columns:
             try:
@@ -123,14 +123,14 @@ class Suite:
 
 
 class Trial:
-    """One row's workspace, and what the first column answered."""
+    """One row's workspace, and the first column's answer."""
 
     def __init__(self, row: Row, workspace: Path) -> None:
         self.row, self.workspace, self.expected = row, workspace, row.expected
         self.out, self.err = workspace.parent / "stdout", workspace.parent / "stderr"
 
     def run(self, column: Column, command: list[str], limit: float) -> Timed:
-        """One run, whose output goes to a file: some tools do less when nobody reads it."""
+        """One run, with its output in a file: some tools do less when nobody reads it."""
         self.row.reset(self.workspace)
         result = timed(command, self.workspace, environment(), limit, self.out, self.err)
         if result.status == 127 and column.daemon:

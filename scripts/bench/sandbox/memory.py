@@ -17,12 +17,12 @@ from bench.sandbox.measure import environment
 from bench.sandbox.model import Missing, NotOffered, Wish
 
 START_SECONDS = 120
-# Says that it is there, then waits.
+# Reports that it runs, then waits.
 WAITS = ("bash", "-c", "echo >started-$1; exec sleep 1000", "bash")
 
 
 def family(pid: int) -> list[int]:
-    """A process and all that descend from it; those that end meanwhile are left out."""
+    """A process and all its descendants; those that end meanwhile are left out."""
     children: list[int] = []
     with contextlib.suppress(OSError):
         for task in Path(f"/proc/{pid}/task").iterdir():
@@ -31,7 +31,7 @@ def family(pid: int) -> list[int]:
 
 
 def proportional(pid: int) -> int:
-    """Bytes of a process; pages that several processes have count a share in each."""
+    """The bytes of a process; of pages that several processes share, each counts its part."""
     with contextlib.suppress(OSError):
         for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
             if line.startswith("Pss:"):
@@ -49,7 +49,7 @@ def wait_until(count: int, started) -> None:
 
 @contextlib.contextmanager
 def waiting(column: Column, workspace: Path, count: int) -> Iterator[list[subprocess.Popen]]:
-    """`count` sandboxes with a program that sleeps."""
+    """Starts `count` sandboxes with a program that sleeps."""
     if column.daemon:
         raise NotOffered("its processes belong to a daemon")
     for tool in ("bash", "sleep"):
@@ -84,7 +84,7 @@ def end_all(running: list[subprocess.Popen]) -> None:
 
 @contextlib.contextmanager
 def sessions(column: LindSession, workspace: Path, count: int) -> Iterator[list[int]]:
-    """`count` sessions with nothing in them; yields their runners."""
+    """Starts `count` empty sessions; yields their runners."""
     names = [f"{column.session}-{i}" for i in range(count)]
     before = runners(column)
     try:

@@ -8,16 +8,16 @@ from pathlib import Path
 
 from bench.timing import Timed
 
-# Tools of the host are looked for here, never where a user has put wrappers.
+# The host's tools are looked for here, never where a user has put wrappers.
 NATIVE_PATH = "/usr/local/bin:/usr/bin:/bin"
 
 
 class NotOffered(Exception):
-    """A column has no such thing: an empty cell, not a failure."""
+    """A column cannot do this: an empty cell, not a failure."""
 
 
 class Missing(Exception):
-    """A tool is not there: a line, not an error."""
+    """A tool is missing: reported in a line, not an error."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,8 +46,9 @@ def no_answer(_: Path, printed: bytes) -> object:
 
 @dataclasses.dataclass(frozen=True)
 class Row:
-    """`make` prepares the workspace once, `reset` before each run. `answer` is what all columns must agree on: that of `expected`,
-    or where this is None that of the first column, which is the bare command."""
+    """`make` prepares the workspace once, `reset` before each run. All columns must agree on
+    `answer`: on that of `expected`, or if this is None on that of the first column, which is the
+    bare command."""
 
     name: str
     words: tuple[str, ...]
@@ -71,7 +72,7 @@ class Row:
 
 @dataclasses.dataclass
 class Cell:
-    """The runs of one row in one column, and how many there shall be."""
+    """The runs of one row in one column, and their wanted number."""
 
     command: list[str]
     wanted: int = 0

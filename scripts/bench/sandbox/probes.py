@@ -1,4 +1,4 @@
-"""Five things that a sandbox should refuse, tried in the very sandbox that is timed. The host, not the guest, says what came of each."""
+"""Five accesses that a sandbox should refuse, tried in the very sandbox that is timed. The host, not the guest, decides the result of each."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SOURCE = REPOSITORY / "tests" / "benchmarks" / "sandbox" / "probe.c"
 
 
 def build(lind: bool, place: Path, compiler: str) -> Path:
-    """The probe for the host, without a loader so that it runs in any image, or for a cage."""
+    """Builds the probe for the host, without a loader so that it runs in any image, or for a cage."""
     target = place / ("probe.wasm" if lind else "probe")
     if not target.exists():
         words = [str(REPOSITORY / "scripts" / "lind_compile")] if lind else [compiler, "-static"]
@@ -39,10 +39,10 @@ class Bait:
         self.canary.write_text(self.token)
         self.listener = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
         self.listener.setblocking(False)
-        # Its command line is the token alone.
+        # Its command line is only the token.
         self.process = subprocess.Popen([self.token], executable="/bin/cat", stdin=subprocess.PIPE)
         stack.callback(self.end)
-        # It has its command line a moment after Popen returns.
+        # It has its command line only a moment after Popen returns.
         while Path(f"/proc/{self.process.pid}/cmdline").read_bytes() != self.token.encode() + b"\0":
             time.sleep(0.001)
 
@@ -67,7 +67,7 @@ class Bait:
         return False
 
     def allowed(self, said: dict[str, str]) -> dict[str, bool]:
-        """The bait that the guest reached, by kind. The guest's word counts only where it knows what it cannot know otherwise."""
+        """The bait that the guest reached, by kind. The guest's report counts only for facts that it cannot know otherwise."""
         return {"processes": said["processes"].endswith(", the host's"), "read": self.token in said["read"],
                 "write": self.target.exists(), "connect": self.connected(), "signal": self.killed()}
 
@@ -89,7 +89,7 @@ def said_by(column: Column, wish: Wish) -> dict[str, str]:
 
 
 def probe(column: Column, place: Path, compiler: str) -> dict[str, dict[str, object]]:
-    """For each probe whether it got out, and what the guest was told."""
+    """For each probe whether it reached its bait, and the guest's error."""
     with tempfile.TemporaryDirectory(dir=place, prefix="outside.") as outside, \
             tempfile.TemporaryDirectory(dir=place, prefix="probe.") as name, contextlib.ExitStack() as stack:
         workspace = Path(name) / "workspace"

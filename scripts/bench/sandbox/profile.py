@@ -1,4 +1,4 @@
-"""Where the time of a row goes: system calls, counters and samples, as far as the tools for it are there."""
+"""Shows where the time of a row goes: system calls, counters and samples, with the tools that are installed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ REPEATED = 20
 
 
 def tools(output: Path) -> list[tuple[str, list[str]]]:
-    """Each tool's words before the command; what it finds goes to a file."""
+    """Each tool's words before the command; its report goes to a file."""
     return [
         ("strace", ["strace", "-f", "-c", "-o", f"{output}.strace"]),
         ("perf", ["perf", "stat", "-r", str(REPEATED), "-o", f"{output}.perf-stat"]),
@@ -36,7 +36,7 @@ def report(output: Path, words: list[str]) -> list[Path]:
 
 
 def profile(row: Row, column: Column, workspace: Path, output: Path) -> tuple[list[Path], list[str]]:
-    """The files that were written, and what could not be done."""
+    """The files that were written, and the tools that failed."""
     wish = row.wish(workspace, None)
     try:
         command = column.command(wish)

@@ -19,12 +19,12 @@ from bench.tables import grid, milliseconds, with_unit
 
 FORMAT = "sandbench 1"
 BARE = "bare"
-# A command that protects a thousand names is long.
+# The longest command that is kept: one that protects a thousand names is long.
 LONGEST = 300
 
 
 def shown(command: list[str], place: Path) -> str:
-    """A command as it is kept: without the places of this run, and short."""
+    """A command in its short form, without the paths of this run."""
     text = shlex.join(command)
     text = re.sub(rf"{re.escape(str(place))}/[^/\s]+/workspace", "WORKSPACE", text).replace(str(place), "PLACE")
     text = text.replace(f"{REPOSITORY}/", "")
@@ -150,7 +150,7 @@ def heading(data: dict) -> str:
 
 
 def sections(data: dict) -> list[tuple[str, str]]:
-    """The tables with their titles; those without lines are left out."""
+    """The tables with their titles; empty ones are left out."""
     tables = [(title, table(data, rows, median_cell)) for title, rows in groups(data) if rows]
     tables += [("One more command in a sandbox", per_command(data)), ("What each sandbox refuses", isolation(data)),
                ("Memory of an idle sandbox", memory(data)), ("Components", components(data))]
@@ -174,7 +174,7 @@ def markdown(data: dict) -> str:
 
 
 def reasons(found: dict[str, str]) -> str:
-    """A line for each reason, with what it is the reason for."""
+    """A line for each reason, with the rows or columns that it explains."""
     by_reason: dict[str, list[str]] = {}
     for what, why in found.items():
         by_reason.setdefault(why, []).append(what)

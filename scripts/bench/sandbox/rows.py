@@ -73,7 +73,7 @@ def write_edited(workspace: Path) -> None:
 
 
 def remove(*names: str):
-    """Takes files and directories away before each run."""
+    """Removes files and directories before each run."""
     def reset(workspace: Path) -> None:
         for name in names:
             path = workspace / name
@@ -144,7 +144,7 @@ def inserts() -> str:
 
 
 def amortized_rows() -> list[Row]:
-    """Many commands in one sandbox: what one more costs."""
+    """Many commands in one sandbox: the cost of one more."""
     rows = []
     for count in AMORTIZED:
         script = f"i=0; while [ $i -lt {count} ]; do /bin/true; i=$((i + 1)); done"
@@ -170,7 +170,7 @@ def every_row() -> list[Row]:
 
 
 def choose(rows: list[Row], wanted: Sequence[str], network: bool, quick: bool) -> list[Row]:
-    """Rows by the start of their names; none named: all but those that only an option turns on."""
+    """The rows whose names start with these words; without words all but those that only an option turns on."""
     for word in wanted:
         if not any(row.name.startswith(word) for row in rows):
             raise Failed(f"--rows: no row's name starts with {word!r}; there are: {', '.join(row.name for row in rows)}")
