@@ -63,7 +63,7 @@ unpack() {
 	END
 }
 
-# Copies what differs, so that make rebuilds only that.
+# Copies the files that differ, so that make rebuilds only those.
 overlay() {
 	(cd "$here" && find arch crt include src -type f) | while read -r f; do
 		cmp -s "$here/$f" "$work/$f" && continue

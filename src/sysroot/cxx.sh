@@ -50,7 +50,7 @@ unpack() {
 	echo "$sha256  $tarball" | sha256sum -c --status - 2>/dev/null || die "$tarball is not LLVM $version"
 	rm -rf "$work"
 	mkdir -p "$work/source"
-	# libc is where the parsing of numbers comes from; the tests are built by tests/cxx.
+	# libc has the parsing of numbers; tests/cxx builds the tests.
 	tar -xf "$tarball" -C "$work/source" --strip-components=1 --wildcards --no-wildcards-match-slash \
 		'*/libcxx' '*/libcxxabi' '*/libunwind' '*/runtimes' '*/cmake' '*/libc/shared' '*/libc/src/__support' '*/libc/hdr' \
 		'*/libc/include' '*/llvm/cmake' '*/llvm/utils/llvm-lit'

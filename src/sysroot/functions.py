@@ -22,7 +22,7 @@ LIBRARIES = ("/lib/x86_64-linux-gnu/libc.so.6", "/lib/x86_64-linux-gnu/libm.so.6
 # In the headers, as macros or inline functions.
 MACROS = set("""isnan isnanf isnanl isinf isinff isinfl finitel setjmp gnu_dev_major gnu_dev_minor gnu_dev_makedev obstack_free""".split())
 
-# Why those are not there that match; the first that does counts.
+# The reasons for missing functions, by pattern; the first match counts.
 REASONS = [
     (r"(get|set|make|swap)context", "A stack cannot be exchanged: WebAssembly keeps the frames of calls out of memory. Linking fails."),
     (r".*f(32|64|128)x?(_r|_l)?|(f32|f64)x?\w+|[df](add|sub|mul|div|fma|sqrt)l?|drem.*",
@@ -106,7 +106,7 @@ def exported() -> list[str]:
     found = set()
     for library in LIBRARIES:
         out = subprocess.run(["nm", "-D", "--defined-only", library], check=True, capture_output=True, text=True).stdout
-        # Two @ are what programs are linked with; one is for old binaries.
+        # Names with two @ are those that programs are linked with; one @ is for old binaries.
         found |= set(re.findall(r" [TWiVBDR] ([a-zA-Z]\w*)@@GLIBC_2", out))
     return sorted(found)
 

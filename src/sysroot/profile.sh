@@ -38,7 +38,7 @@ parts="InstrProfiling InstrProfilingBuffer InstrProfilingFile InstrProfilingInte
 flags="-O2 -w -I$work/source/include -DCOMPILER_RT_HAS_UNAME=1 -DCOMPILER_RT_HAS_FCNTL_LCK=1 -DCOMPILER_RT_HAS_ATOMICS=1"
 objects=
 for part in $parts; do
-	# The last one is a constructor in C++, which needs nothing of the C++ library.
+	# The last one is a constructor in C++, which needs no part of the C++ library.
 	source=$(echo "$work/source/lib/profile/$part".c*)
 	# shellcheck disable=SC2086
 	"$top/scripts/bin/lind-cc" $flags -c "$source" -o "$work/$part.o"

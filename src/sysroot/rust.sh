@@ -15,8 +15,8 @@ die() { echo "rust.sh: $*" >&2; exit 1; }
 for tool in cargo apt-get dpkg-deb patch; do command -v "$tool" >/dev/null || die "$tool not found: run scripts/setup.sh"; done
 [ -f "$top/build/sysroot/lib/libc++abi.a" ] || die "no C++ library in build/sysroot: run make cxx"
 
-# Compiler and source have to be the same: each knows the other's insides. Debian has one such pair,
-# which it replaces now and then.
+# Compiler and source have to be of the same version: each depends on the other's internals. Debian
+# has one such pair, which it replaces now and then.
 version_of() { apt-cache policy "$1" | sed -n 's/^ *Candidate: //p'; }
 version=$(version_of rustc-web)
 [ -n "$version" ] && [ "$version" != "(none)" ] && [ "$(version_of rust-web-src)" = "$version" ] ||
@@ -32,7 +32,7 @@ if [ "$(cat "$work/.key" 2>/dev/null)" = "$key" ]; then
 	exit 0
 fi
 
-# The packages are unpacked, not installed: they would take the place of a Rust that is there.
+# The packages are unpacked, not installed: they would replace an installed Rust.
 unpack() {
 	rm -rf "$work"
 	mkdir -p "$work/debian" "$work/packages"

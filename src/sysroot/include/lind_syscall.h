@@ -1,14 +1,14 @@
 /*
- * Interposing system calls, as grates written for Lind do it (docs/lind-grates.md). New grates are
- * better off with <lind/grate.h>.
+ * Interposes system calls in the manner of grates written for Lind (docs/lind-grates.md). New
+ * grates should use <lind/grate.h>.
  *
  * A grate exports the function through which its handlers are entered:
  *
  *	int pass_fptr_to_wt(uint64_t handler, uint64_t grate, uint64_t arg1, uint64_t arg1cage, ... six
  *	such pairs);
  *
- * `handler` is what register_handler was given. A handler returns what the system call returns, or
- * the negative of an errno.
+ * `handler` is the number passed to register_handler. A handler returns the system call's result,
+ * or the negative of an errno.
  */
 #ifndef _LIND_SYSCALL_H
 #define _LIND_SYSCALL_H
@@ -44,9 +44,9 @@ int make_threei_call(unsigned int nr, uint64_t name, uint64_t self, uint64_t tar
  * negative of an errno. */
 int register_handler(uint64_t target, uint64_t nr, uint64_t grate, uint64_t handler);
 
-/* Copies `len` bytes (type 0), or a string with its NUL of at most that size (type 1). How many
- * bytes, at most INT_MAX; ELINDAPIABORTED if that cannot be, and then part of it may have been
- * copied. `self` and `target` are not used. */
+/* Copies `len` bytes (type 0), or a string with its NUL of at most that size (type 1). Returns the
+ * number of bytes, at most INT_MAX; ELINDAPIABORTED if the copy fails, after which a part may have
+ * been copied. `self` and `target` are not used. */
 int copy_data_between_cages(uint64_t self, uint64_t target, uint64_t from, uint64_t from_cage,
 	uint64_t to, uint64_t to_cage, uint64_t len, uint64_t type);
 

@@ -1,4 +1,4 @@
-/* Stacks of objects that grow: what glibc's <obstack.h> has, as functions. */
+/* Stacks of objects that grow: the contents of glibc's <obstack.h>, as functions. */
 #ifndef _OBSTACK_H
 #define _OBSTACK_H
 #include <stdarg.h>

@@ -9,6 +9,6 @@ hidden long __cancel(void);
 #define CANCEL_OPEN 2
 #define CANCEL_SENDING 4
 
-/* Of sigaction(2) in cages: the interrupted call is not made again, also where the handler that ran
- * first has SA_RESTART. */
+/* A flag of sigaction(2) in cages: the interrupted call is not restarted, even if the handler that
+ * ran first has SA_RESTART. */
 #define SA_LIND_INTERRUPT 0x20000000

@@ -1,4 +1,4 @@
-/* The position a number from telldir stands for. */
+/* The position that a number from telldir stands for. */
 #include <features.h>
 #include <sys/types.h>
 

@@ -1,5 +1,5 @@
-/* The calls that move data, in one function each: the result is looked at here and not in
- * __syscall_ret, which would be one more call on the way of every read and write. */
+/* The calls that move data, in one function each: the result is checked here and not in
+ * __syscall_ret, which would be one more call in every read and write. */
 #include <errno.h>
 #include <unistd.h>
 #include "syscall.h"

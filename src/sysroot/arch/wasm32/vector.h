@@ -25,9 +25,9 @@ static inline v16 matches(v16 v, v16 c, int or_zero)
 	return or_zero ? (v16)(v == c) | (v16)(v == splat(0)) : (v16)(v == c);
 }
 
-/* The first byte from s on that matches; no further than the block of 64 in which `end` lies, if
- * that is not 0: then what is returned may be at `end` or after it. Short ways come first, long
- * ones go 64 bytes at a time. */
+/* The first matching byte from s on; no further than the block of 64 bytes with `end`, if that is
+ * not 0: the result may then be at `end` or after it. Short distances come first, long ones go 64
+ * bytes at a time. */
 static inline __attribute__((__always_inline__))
 const unsigned char *find_byte(const void *s, v16 c, int or_zero, uintptr_t end)
 {
@@ -49,7 +49,7 @@ const unsigned char *find_byte(const void *s, v16 c, int or_zero, uintptr_t end)
 	return (const unsigned char *)end;
 }
 
-/* Capital letters of ASCII made small, which is all that the locales have. */
+/* Converts capital letters of ASCII to small ones: the locales know no others. */
 static inline v16 lower(v16 v)
 {
 	v16 is_upper = (v16)(v - splat('A') < splat(26));
@@ -67,5 +67,5 @@ static inline int in_page(const void *p)
 	return in_page_for(p, 16);
 }
 
-/* Beyond this the engine's memory.copy wins. */
+/* Beyond this size the engine's memory.copy is faster. */
 #define BULK 128

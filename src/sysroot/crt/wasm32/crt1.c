@@ -7,7 +7,7 @@ hidden char **__lind_argv, **__lind_envp;
 
 int __lind_call_main(void);
 hidden void __wasm_call_ctors(void);
-/* Defined in libc by a grate's part only: see src/thread/wasm32/worker.c. */
+/* Only defined by the part of libc for grates: see src/thread/wasm32/worker.c. */
 extern weak hidden void __lind_expect_workers(void);
 
 int __libc_start_main(int (*)(int, char **, char **), int, char **, void (*)(void), void (*)(void), void (*)(void));

@@ -1,4 +1,4 @@
-/* Lists whose links lie in the elements, as the BSDs and glibc have them. */
+/* Lists whose links are in the elements, as in the BSDs and glibc. */
 #ifndef _SYS_QUEUE_H
 #define _SYS_QUEUE_H
 

@@ -53,7 +53,7 @@ static int count_children(const struct argp *a)
 	return n;
 }
 
-/* Returns whether there was room. */
+/* Adds the groups of a parser. Returns whether there was enough memory. */
 static int add_groups(struct parser *p, const struct argp *a, int parent, int index)
 {
 	int me = p->count++, n = count_children(a);

@@ -9,7 +9,7 @@
 #define DOC_COLUMN 29
 #define WIDTH 79
 
-/* A program defines those that it sets. */
+/* A program defines the variables that it sets. */
 #define WEAK __attribute__((__weak__))
 WEAK const char *argp_program_version, *argp_program_bug_address;
 WEAK void (*argp_program_version_hook)(FILE *, struct argp_state *);
@@ -71,7 +71,7 @@ static int name_of(const struct argp_option *o)
 	return letter(o) ? letter(o) : name ? *name : 0;
 }
 
-/* Groups 0, 1, 2, ..., then -2, -1; in each the header, then by letter. */
+/* Orders groups 0, 1, 2, ..., then -2, -1; in each the header first, then by letter. */
 static int order(const void *a, const void *b)
 {
 	const struct line *x = a, *y = b;
@@ -101,7 +101,7 @@ static struct page page_of(const struct argp *a, unsigned flags)
 	return p;
 }
 
-/* Text from `column` on, in lines that start at `margin`. */
+/* Prints text from `column` on, in lines that start at `margin`. */
 static void wrapped(FILE *f, const char *text, size_t column, size_t margin)
 {
 	while (*text) {
@@ -163,7 +163,7 @@ static void show(FILE *f, const struct line *l)
 	putc('\n', f);
 }
 
-/* A word of the usage, in lines that go on at a margin. */
+/* Prints a word of the usage, in lines that go on at a margin. */
 static void add_word(FILE *f, int *at, const char *format, ...)
 {
 	char word[200];

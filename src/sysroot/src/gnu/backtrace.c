@@ -1,4 +1,4 @@
-/* Frames of wasm are not in memory. */
+/* The frames of wasm are not in memory. */
 #include <execinfo.h>
 #include <stdlib.h>
 

@@ -161,7 +161,7 @@ FTS *fts_open(char *const *paths, int options, int (*compare)(const FTSENT **, c
 	return f;
 }
 
-/* The last part of the path is the name, but while its siblings are sorted the whole is. */
+/* The name is the last part of the path, but while the siblings are sorted it is the whole path. */
 static void enter_root(FTS *f, FTSENT *e)
 {
 	char *slash = strrchr(e->fts_name, '/');

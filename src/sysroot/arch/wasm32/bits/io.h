@@ -1,1 +1,1 @@
-/* No port input and output. */
+/* Port input and output do not exist in cages. */

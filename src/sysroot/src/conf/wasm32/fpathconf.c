@@ -1,4 +1,4 @@
-/* musl's values, but only of a file that is there, as other libraries have it: EBADF otherwise. */
+/* musl's values, but only for an open file, as in other libraries: EBADF otherwise. */
 #include <unistd.h>
 #include <limits.h>
 #include <errno.h>

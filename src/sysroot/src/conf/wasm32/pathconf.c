@@ -1,4 +1,4 @@
-/* Of a file that is there: musl's does not look. */
+/* Only for a file that exists: musl's does not check. */
 #define _GNU_SOURCE
 #include <unistd.h>
 #include <fcntl.h>

@@ -1,3 +1,3 @@
-/* The mode may be missing, as in many an old program: see varargs.h. */
+/* The mode may be missing, as in many old programs: see varargs.h. */
 #include "varargs.h"
 #include "../open.c"

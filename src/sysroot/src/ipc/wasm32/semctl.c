@@ -1,13 +1,13 @@
-/* The last argument is a union that programs declare themselves, and many hand over a plain number
- * for SETVAL instead. Here a union among variable arguments is the address of a copy, unless it has
- * one member only. Which of them came is told by the value: no address is as small as the numbers
- * that a semaphore may have, or as large as negative ones. */
+/* The last argument is a union that programs declare themselves, and many pass a plain number for
+ * SETVAL instead. Here a union among variable arguments is the address of a copy, unless it has
+ * only one member. The value tells the two apart: no address is as small as the numbers that a
+ * semaphore may have, or as large as negative ones. */
 #include <stdarg.h>
 #include <stdint.h>
 #include <sys/sem.h>
 #include "syscall.h"
 
-/* Nothing is mapped below this, nor in as much at the other end. */
+/* The lowest mapped address; at the other end as much is unmapped, too. */
 #define LOWEST 0x10000
 
 static uintptr_t content(uintptr_t argument)

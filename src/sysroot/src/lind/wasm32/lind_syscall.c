@@ -1,6 +1,6 @@
 /* Lind's interface to interposition on top of our system calls. The three calls that are Lind's own
- * have other arguments there: see `translated`. Handlers of such calls get them back in Lind's
- * form, from the engine. */
+ * have other arguments there: see `translated`. The engine passes such calls to handlers in Lind's
+ * form. */
 #include <errno.h>
 #include <limits.h>
 #include <lind_syscall.h>
@@ -48,8 +48,8 @@ static int copied(const struct call *c)
 	return r < INT_MAX ? (int)r : INT_MAX;
 }
 
-/* Whether the call is one of Lind's own. They go by the caller's table whatever `self` says: a
- * child that registers its parent's functions has a copy of the parent's. */
+/* Makes the call if it is one of Lind's own. These use the caller's table whatever `self` is: a
+ * child that registers its parent's functions has a copy of the parent's table. */
 static int translated(const struct call *c, int *result)
 {
 	switch (c->nr) {
@@ -70,8 +70,8 @@ int make_threei_call(unsigned nr, uint64_t name, uint64_t self, uint64_t target,
 	uint64_t a1, uint64_t c1, uint64_t a2, uint64_t c2, uint64_t a3, uint64_t c3,
 	uint64_t a4, uint64_t c4, uint64_t a5, uint64_t c5, uint64_t a6, uint64_t c6, int translate)
 {
-	/* An address is an offset in its cage's memory, also in ours: the flag says nothing that the cage
-	 * id does not. */
+	/* An address is an offset in its cage's memory, also in ours: the flag adds nothing to the cage
+	 * id. */
 	const uint64_t id = ~GRATE_MEMORY_FLAG;
 	struct call call = { nr, 0, self, target,
 		{ { a1, c1 & id }, { a2, c2 & id }, { a3, c3 & id }, { a4, c4 & id }, { a5, c5 & id }, { a6, c6 & id } } };

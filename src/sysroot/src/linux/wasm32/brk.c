@@ -1,4 +1,4 @@
-/* malloc bears that others move the break: see extend_break and trim. */
+/* malloc tolerates that others move the break: see extend_break and trim. */
 #define _BSD_SOURCE
 #include <errno.h>
 #include <stdint.h>

@@ -1,6 +1,5 @@
-/* clone(3). With memory in common it is musl's. With memory of its own the child is a fork's: it
- * goes on from there to the function, on the stack that was given, which is at the same place in
- * its copy. */
+/* clone(3). With shared memory it is musl's. With memory of its own the child is forked: it goes on
+ * to the function, on the given stack, which is at the same address in its copy. */
 #define clone clone_on_memory
 static int clone_on_memory(int (*)(void *), void *, int, void *, ...);
 #include "../clone.c"

@@ -18,11 +18,11 @@
 #define FINE (1 << FINE_LOG)
 #define ROWS (32 - FINE_LOG + 1)
 
-/* The heap grows by this much at least, and by an eighth of its size. */
+/* The heap grows by at least this much, and by an eighth of its size. */
 #define GROW (64u << 10)
-/* With more than this free at its end it gives back all but a quarter. */
+/* If more than this is free at its end, all but a quarter is given back. */
 #define TRIM (16u << 20)
-/* Of each size up to SMALL, freed blocks of as many bytes are kept aside. */
+/* The number of bytes of freed blocks that are kept aside, for each size up to SMALL. */
 #define SMALL 512
 #define KEEP (32u << 10)
 #define LARGEST (SIZE_MAX/2 - 65536)
@@ -36,8 +36,8 @@ static unsigned kept_bytes[SMALL/UNIT + 1];
 /* The head after the last block of the part of the heap that brk extends. */
 static struct block *end;
 static uintptr_t break_start;
-/* From here to `end` nothing was ever written since brk gave it: it is the end of the last block,
- * which is free. */
+/* The bytes from here to `end` have not been written since brk returned them: it is the end of the
+ * last block, which is free. */
 static char *untouched;
 
 static inline void enter(void)
@@ -135,7 +135,7 @@ static struct block *release(struct block *b, uint32_t size)
 	return b;
 }
 
-/* Makes a used block of it, of this size, and frees what is left over. */
+/* Makes a used block of this size of it, and frees the rest. */
 static void *use(struct block *b, uint32_t has, uint32_t size)
 {
 	if (has - size < UNIT) size = has;
@@ -188,7 +188,7 @@ static int extend_break(size_t size)
 	return 0;
 }
 
-/* Where brk cannot go on: a part of the heap of its own. */
+/* If brk cannot extend the heap: adds a part elsewhere. */
 static int extend_elsewhere(size_t size)
 {
 	size_t map = (size + 1024*1024 + 4095) & -4096;
@@ -203,7 +203,7 @@ static int trim(struct block *b, size_t rest)
 {
 	uintptr_t to = ((uintptr_t)b + rest + 4095) & -4096;
 	int done = 0;
-	/* Others may have taken what is beyond. */
+	/* Others may have taken the memory beyond it. */
 	if ((uintptr_t)__syscall(SYS_brk, 0) != (uintptr_t)end + HEAD) return 0;
 	take_out(b);
 	if ((uintptr_t)__syscall(SYS_brk, to) == to) {
@@ -282,8 +282,8 @@ static struct block *find_or_grow(uint32_t size)
 		release_kept();
 		b = find(size);
 	}
-	/* The search skips lists that hold some blocks which would do: what is asked for must lie
-	 * above. */
+	/* The search skips lists in which only some blocks are large enough: so the request is rounded
+	 * up. */
 	uint32_t ask = size + size/16 + UNIT;
 	if (!b && (!extend_break(ask) || !extend_elsewhere(ask))) b = find(size);
 	if (b) take_out(b);
@@ -308,7 +308,7 @@ void *__libc_malloc_impl(size_t n)
 	return p;
 }
 
-/* For an alignment of more than UNIT: frees what is before the aligned part, too. */
+/* For an alignment of more than UNIT: frees the bytes before the aligned part, too. */
 void *__heap_aligned(size_t align, size_t n)
 {
 	if (align > LARGEST || n > LARGEST - align) {
@@ -372,12 +372,12 @@ static int resize(struct block *b, uint32_t size)
 		has += next->size;
 	}
 	if (size > has) return 0;
-	/* A little less is not worth a change. */
+	/* A slightly smaller size is not worth a change. */
 	if (has != size_of(b) || has - size >= 64) use(b, has, size);
 	return 1;
 }
 
-/* A mapping of its own, made longer or shorter, and where it is now. */
+/* Makes a mapping of its own longer or shorter; returns its new address. */
 static void *resize_mapping(struct block *b, size_t n)
 {
 	uint32_t before = b->prev;
@@ -416,7 +416,7 @@ void *__libc_realloc(void *p, size_t n)
 	return new;
 }
 
-/* Whether what malloc has just returned is as fresh as the kernel's. */
+/* Whether the memory that malloc has just returned is still zero from the kernel. */
 int __malloc_allzerop(void *p)
 {
 	return !!(block_of(p)->size & (MAPPED | ZERO));

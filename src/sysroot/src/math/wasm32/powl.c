@@ -1,5 +1,5 @@
 /* By squaring for whole exponents up to 2^16; for others exp(y log x) with the logarithm in two
- * parts, since what it is off by grows with y: about 200 units in the last place at 10^400. */
+ * parts, since its error grows with y: about 200 units in the last place at 10^400. */
 #include "quad.h"
 
 static int is_odd(long double y)

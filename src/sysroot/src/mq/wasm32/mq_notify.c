@@ -66,7 +66,7 @@ int mq_notify(mqd_t queue, const struct sigevent *event)
 	struct sigevent asked = {
 		.sigev_notify = SIGEV_THREAD, .sigev_signo = ends[1], .sigev_value.sival_ptr = (void *)cookie,
 	};
-	/* The thread first: a registration that nobody waits for could not be taken back. */
+	/* The thread is started first: a registration without a waiting thread could not be undone. */
 	r = start(event, ends[0]);
 	if (r) {
 		close(ends[0]);

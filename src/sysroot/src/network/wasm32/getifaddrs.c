@@ -1,6 +1,6 @@
 /*
- * musl asks by netlink, which cages have not. By ioctl there are IPv4 addresses alone: neither
- * those of IPv6, nor those of the hardware, nor interfaces without an address.
+ * musl uses netlink, which cages do not have. ioctl only returns IPv4 addresses: neither those of
+ * IPv6, nor those of the hardware, nor interfaces without an address.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -46,7 +46,7 @@ static struct entry *describe(int fd, const struct ifreq *request)
 	struct ifreq flags = *request;
 	struct entry *entry;
 
-	/* It may have gone since. */
+	/* The interface may have gone since. */
 	if (ioctl(fd, SIOCGIFFLAGS, &flags) || !(entry = calloc(1, sizeof *entry)))
 		return 0;
 	memcpy(entry->name, request->ifr_name, IF_NAMESIZE - 1);

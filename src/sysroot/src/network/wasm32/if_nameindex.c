@@ -1,6 +1,6 @@
 /*
- * musl asks by netlink, which cages have not. By ioctl: the interfaces that have an IPv4 address,
- * and those that have a number not far above another's.
+ * musl uses netlink, which cages do not have. By ioctl: the interfaces that have an IPv4 address,
+ * and those whose number is not far above another's.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -27,7 +27,7 @@ static void add(int fd, unsigned index, struct found *found, size_t *count)
 	for (size_t i = 0; i < *count; i++)
 		if (found[i].index == index)
 			return;
-	/* By its number, because what has an address may be called by that ("eth0:1"). */
+	/* By its number, because an interface with an address may be listed by a label ("eth0:1"). */
 	if (*count == MOST || ioctl(fd, SIOCGIFNAME, &request))
 		return;
 	found[*count].index = index;

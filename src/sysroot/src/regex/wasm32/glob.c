@@ -1,4 +1,4 @@
-/* GLOB_BRACE: {a,b} stands for either, and what they match is added one after the other. */
+/* GLOB_BRACE: {a,b} means either, and their matches are added one after the other. */
 #define _BSD_SOURCE
 #include <glob.h>
 #define glob glob_plain
@@ -6,7 +6,7 @@ static int glob_plain(const char *restrict, int, int (*)(const char *, int), glo
 #include "../glob.c"
 #undef glob
 
-/* Where the list that opens at `s` closes, or 0. */
+/* The end of the list that opens at `s`, or 0. */
 static const char *closing(const char *s, int flags)
 {
 	int depth = 0;
@@ -22,7 +22,7 @@ static const char *opening(const char *s, int flags)
 {
 	for (; *s; s++) {
 		if (*s == '\\' && !(flags & GLOB_NOESCAPE) && s[1]) s++;
-		/* {} is itself, as in find -exec. */
+		/* {} is not a list, as in find -exec. */
 		else if (*s == '{' && s[1] == '}') s++;
 		else if (*s == '{') return closing(s, flags) ? s : 0;
 	}

@@ -1,5 +1,5 @@
-/* musl refuses this: to Linux the calls are about a thread, to POSIX about a process. Programs for
- * Linux expect what its kernel says. */
+/* musl refuses this: on Linux the calls apply to a thread, by POSIX to a process. Programs for
+ * Linux expect its kernel's answer. */
 #include <sched.h>
 #include "syscall.h"
 

@@ -8,9 +8,9 @@
 
 #define PAGE 4096
 
-/* The engine does not interrupt a function that calls this, only what it calls. Loads that the
- * compiler keeps are what a signal is taken at: not at the first and last instructions of a
- * function. */
+/* The engine does not interrupt a function that calls this, only the functions that it calls. A
+ * signal is taken at the loads, which the compiler keeps: not at the first and last instructions of
+ * a function. */
 void __lind_poll(void)
 {
 	static const int nothing = 0;
@@ -25,7 +25,7 @@ void __lind_reads(const volatile unsigned char *at, uint32_t size)
 	if ((uintptr_t)at % PAGE + size > PAGE) at[size-1];
 }
 
-/* Writes them as they are. Another thread may write them meanwhile. */
+/* Writes them back unchanged. Another thread may write them meanwhile. */
 void __lind_writes(volatile unsigned char *at, uint32_t size)
 {
 	__atomic_fetch_or(at, 0, __ATOMIC_SEQ_CST);
@@ -33,7 +33,7 @@ void __lind_writes(volatile unsigned char *at, uint32_t size)
 		__atomic_fetch_or(&at[size-1], 0, __ATOMIC_SEQ_CST);
 }
 
-/* Divides, for what it may trap with. */
+/* Divides, so that the division may trap here. */
 void __lind_quotient32(int32_t a, int32_t b)
 {
 	volatile int32_t quotient = a / b;
@@ -48,7 +48,7 @@ void __lind_quotient64(int64_t a, int64_t b)
 
 void __lind_divisor(uint64_t b)
 {
-	/* Of a constant the compiler would make comparisons. */
+	/* The compiler would turn a constant into comparisons. */
 	volatile uint64_t dividend = 1;
 	dividend /= b;
 }
@@ -57,6 +57,6 @@ void __lind_memcpy(void *to, const void *from, size_t size) { memcpy(to, from, s
 void __lind_memmove(void *to, const void *from, size_t size) { memmove(to, from, size); }
 void __lind_memset(void *to, int value, size_t size) { memset(to, value, size); }
 
-/* The compiler takes these for functions that no jump comes out of, by their names. */
+/* By their names, the compiler takes these for functions that no jump comes out of. */
 void *__lind_malloc(size_t size) { return malloc(size); }
 void __lind_free(void *at) { free(at); }

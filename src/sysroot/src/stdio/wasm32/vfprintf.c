@@ -1,6 +1,6 @@
-/* printf straight into the stream's buffer. Directives without numbered arguments are carried out
- * here, with the generic file's tables and its floating point; a format that numbers them is read
- * by that file as a whole. */
+/* printf straight into the stream's buffer. Directives without numbered arguments are executed
+ * here, with the generic file's tables and its floating point; a format with numbered ones is
+ * passed to that file as a whole. */
 #include "stdio_impl.h"
 #include <ctype.h>
 #include <errno.h>
@@ -66,7 +66,7 @@ static char *decimal(uintmax_t x, char *end)
 	return end;
 }
 
-/* n bytes and what the width asks for around them. Returns how many that are. */
+/* Writes n bytes, padded to the width. Returns the number of bytes written. */
 static int emit_padded(FILE *f, const struct how *how, const char *s, int n)
 {
 	int blanks = how->width > n ? how->width - n : 0;
@@ -296,7 +296,7 @@ overflow:
 	return -1;
 }
 
-/* A stream without a buffer gets this one for the time. */
+/* The temporary buffer of a stream without one. */
 #define SHORT_BUFFER 80
 
 int vfprintf(FILE *restrict f, const char *restrict format, va_list ap)

@@ -24,7 +24,7 @@ int vsnprintf(char *restrict s, size_t n, const char *restrict format, va_list a
 		errno = EOVERFLOW;
 		return -1;
 	}
-	/* sprintf has no size to tell: the address space is one. */
+	/* sprintf passes no size: the end of the address space is the limit. */
 	if (n > -(uintptr_t)start) n = -(uintptr_t)start;
 	FILE f;
 	f.flags = 0;

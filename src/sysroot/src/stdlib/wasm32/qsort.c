@@ -16,15 +16,14 @@
 /* Wider elements are sorted by their addresses and moved once. */
 #define WIDE 32
 
-/* So few are inserted one by one. */
+/* The most elements that are inserted one by one. */
 #define FEW 4
 
 typedef int plain_compare(const void *, const void *);
 
-/* How it is to be sorted: by the function, with the argument if it is qsort_r's. Constant wherever
- * this is inlined are `indirect`, whether the elements are addresses of those to compare, `plain`,
- * whether the function is qsort's, and the width, if it is one of the frequent ones. Registers all
- * of them, as a struct would not be. */
+/* The order: the function, with the argument for qsort_r. Constant wherever this is inlined are
+ * `indirect` (the elements are addresses of those to compare), `plain` (the function is qsort's),
+ * and the width, if it is a frequent one. All are in registers, unlike the fields of a struct. */
 #define ORDER void (*function)(void), void *arg, int indirect, int plain
 #define SAME_ORDER function, arg, indirect, plain
 
@@ -38,7 +37,7 @@ int in_order(ORDER, const void *a, const void *b)
 	return (plain ? ((plain_compare *)function)(a, b) : ((cmpfun)function)(a, b, arg)) <= 0;
 }
 
-/* Libc is compiled without knowing what memcpy does. */
+/* Libc is compiled without built-in functions, so memcpy is named as one. */
 #define move(to, from, width) __builtin_memcpy(to, from, width)
 
 static inline __attribute__((__always_inline__))

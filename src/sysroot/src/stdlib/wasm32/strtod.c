@@ -18,14 +18,14 @@ static long double strtold(const char *restrict, char **restrict);
 
 #define DIGITS 19
 
-/* value * 10^exponent, and where it ended. */
+/* value * 10^exponent, and the end of its text. */
 struct decimal {
 	uint64_t value;
 	int exponent, negative;
 	const char *end;
 };
 
-/* Whether s is a number of the usual kind. Anything else is for the general path. */
+/* Whether s is a number of the usual form. Anything else takes the general path. */
 static int parse(const char *s, struct decimal *d)
 {
 	int digits = 0, any = 0;

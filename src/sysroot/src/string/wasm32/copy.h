@@ -22,7 +22,7 @@ static inline void copy_under_16(unsigned char *d, const unsigned char *s, size_
 	}
 }
 
-/* Copies a string, and returns where its end has come to. */
+/* Copies a string, and returns the address of its end. */
 static inline char *copy_string(char *d, const char *s)
 {
 	if (in_page(s)) {

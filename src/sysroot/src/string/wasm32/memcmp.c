@@ -6,7 +6,7 @@ static inline v16 difference(const unsigned char *l, const unsigned char *r)
 	return *(const v16u *)l ^ *(const v16u *)r;
 }
 
-/* How many of n bytes are the same, in blocks of 64. */
+/* The number of equal bytes at the start of n, in blocks of 64. */
 static inline size_t equal_blocks(const unsigned char *l, const unsigned char *r, size_t n)
 {
 	size_t i = 0;

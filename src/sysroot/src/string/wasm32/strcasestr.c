@@ -1,4 +1,4 @@
-/* Compares only where the first letter is the needle's. */
+/* Compares only where the first letter equals the needle's. */
 #define _GNU_SOURCE
 #include <ctype.h>
 #include <string.h>

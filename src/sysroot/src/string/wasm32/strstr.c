@@ -1,7 +1,7 @@
-/* Short needles, of which there are most, are looked for without knowing where the haystack ends.
- * Of others, candidates are where the needle's first and last byte both match, 16 positions at a
- * time; the generic search, whose time is linear in the worst case, takes over when too many of
- * them fail. */
+/* Short needles, the most frequent ones, are searched for without knowing where the haystack ends.
+ * For others, candidates are places where the needle's first and last byte both match, 16 positions
+ * at a time; the generic search, whose time is linear in the worst case, takes over when too many
+ * of them fail. */
 #include <stddef.h>
 #include <string.h>
 #include "vector.h"
@@ -14,20 +14,20 @@ static char *strstr(const char *, const char *);
 /* The longest of the short needles: its end is at most a block away from its beginning. */
 #define SHORT 17
 
-/* A 0 in the haystack is nowhere in the needle. */
+/* A 0 in the haystack equals no byte of the needle. */
 static inline int begins_with(const char *h, const char *n, size_t l)
 {
 	for (; l && *h == *n; l--, h++, n++);
 	return !l;
 }
 
-/* Where in a block a needle may begin. */
+/* The places in a block where a needle may begin. */
 static inline v16 begins(const char *h, v16 first, v16 last, size_t l)
 {
 	return (v16)(*(const v16u *)h == first) & (v16)(*(const v16u *)(h + l - 1) == last);
 }
 
-/* The first place from h on, in steps of 64, where a closer look is worth it or the page ends. */
+/* The first place from h on, in steps of 64, where a closer look is needed or the page ends. */
 static inline const char *skip(const char *h, v16 first, v16 last, size_t l)
 {
 	for (; in_page_for(h, 64 + SHORT - 1); h += 64) {
@@ -67,7 +67,7 @@ static char *search_short(const char *h, const char *n, size_t l)
 	}
 }
 
-/* How far the haystack is looked at ahead of the search, which may end early. */
+/* The bytes of the haystack that are read ahead of the search, which may end early. */
 #define AHEAD 512
 
 static char *search(const char *h, const char *n, size_t l)

@@ -14,7 +14,7 @@
 
 hidden const int __lind_cancels = 1;
 
-/* Takes back that the signal may be sent, and takes it if it was. */
+/* Withdraws the permission to send the signal, and takes the signal if it was sent. */
 static void shut(pthread_t self)
 {
 	if (!(a_fetch_and(&self->cancel, ~CANCEL_OPEN) & CANCEL_ASKED)) return;
@@ -59,7 +59,7 @@ long (__syscall_cp)(syscall_arg_t nr, syscall_arg_t u, syscall_arg_t v, syscall_
 
 	before = a_fetch_or(&self->cancel, CANCEL_OPEN);
 	r = before & CANCEL_ASKED ? -ECANCELED : __syscall(nr, u, v, w, x, y, z);
-	/* A handler's call leaves the word as the call that it interrupted needs it. */
+	/* A handler's call leaves the word in the state that the interrupted call needs. */
 	if (!(before & CANCEL_OPEN)) shut(self);
 	if (before & CANCEL_ASKED) return __cancel();
 	if (r == -EINTR && nr != SYS_close && cancelled(self)) return __cancel();

@@ -1,5 +1,5 @@
-/* As musl's; and a thread that is cancelled asynchronously says whether it may be sent the signal:
- * see pthread_cancel.c. */
+/* Like musl's; in addition a thread that is cancelled asynchronously sets whether it may be sent
+ * the signal: see pthread_cancel.c. */
 #include "pthread_impl.h"
 
 static void nobody_cancels(void) {}

@@ -1,7 +1,7 @@
 /* The stacks of threads that have ended wait here for the next ones: to map, protect and unmap one
- * costs more than to run a thread on it. A stack is known by the struct pthread near its top, which
- * nobody changes meanwhile. Each place is taken and filled by one atomic operation, so no lock can
- * be held at a fork. */
+ * costs more than to run a thread on it. A stack is identified by the struct pthread near its top,
+ * which nobody changes meanwhile. Each place is taken and filled by one atomic operation, so no
+ * lock can be held at a fork. */
 #include <string.h>
 #include <sys/mman.h>
 #include "pthread_impl.h"
@@ -9,12 +9,12 @@
 #include "stacks.h"
 
 #define PLACES 4
-/* A larger stack is worth its mapping, and could keep as much memory. */
+/* A larger stack is worth a new mapping, and keeping it could waste as much memory. */
 #define LARGEST (1 << 20)
 
 static volatile int places[PLACES];
 
-/* Without waiting for __vm_lock, as munmap does: the caller has, or nobody else knows the
+/* Unlike munmap it does not wait for __vm_lock: the caller holds it, or nobody else knows the
  * memory. */
 static void unmap(pthread_t t)
 {
