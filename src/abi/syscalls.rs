@@ -20,15 +20,18 @@ implemented {
     6    fs       lstat(path: Path, buf: Out<Stat>) -> ();
     7    wait     poll(fds: InOut<Pollfd>, nfds: Len, timeout: i32) -> usize;
     8    fs       lseek(fd: Fd, offset: Off, whence: Whence) -> Off;
-    /// Guest memory is never executable: PROT_EXEC is accepted and has no effect. MAP_HUGETLB is ENOMEM, MAP_LOCKED EPERM, MAP_GROWSDOWN EINVAL.
+    /// Guest memory is never executable: PROT_EXEC is accepted and has no effect. MAP_HUGETLB is
+    /// ENOMEM, MAP_LOCKED EPERM, MAP_GROWSDOWN EINVAL.
     9    memory   mmap(addr: Addr, len: Len, prot: Prot, flags: MapFlags, fd: Fd, offset: Off) -> Addr;
     10   memory   mprotect(addr: Addr, len: Len, prot: Prot) -> ();
     11   memory   munmap(addr: Addr, len: Len) -> ();
     12   memory   brk(addr: Addr) -> Addr;
     13   signal   rt_sigaction(sig: Signal, act: In<Sigaction>, old: Out<Sigaction>, size: Len) -> ();
     14   signal   rt_sigprocmask(how: SigmaskHow, set: In<Sigset>, old: Out<Sigset>, size: Len) -> ();
-    /// Terminal requests (TIOCSTI is EPERM; the only line discipline is N_TTY), FIONREAD, FIONBIO, FIOCLEX, FIONCLEX, FIOQSIZE, FIGETBSZ,
-    /// FS_IOC_GETFLAGS, FS_IOC_GETVERSION, SIOCATMARK and interface queries; FICLONE and its like are EOPNOTSUPP where Linux would not refuse them; others are ENOTTY.
+    /// Terminal requests (TIOCSTI is EPERM; the only line discipline is N_TTY), FIONREAD, FIONBIO,
+    /// FIOCLEX, FIONCLEX, FIOQSIZE, FIGETBSZ, FS_IOC_GETFLAGS, FS_IOC_GETVERSION, SIOCATMARK and
+    /// interface queries; FICLONE and its like are EOPNOTSUPP where Linux would not refuse them;
+    /// others are ENOTTY.
     16   fs       ioctl(fd: Fd, request: IoctlRequest, arg: InOut<u8>) -> i32;
     17   fs       pread64(fd: Fd, buf: Out<u8>, len: Len, offset: Off) -> usize;
     18   fs       pwrite64(fd: Fd, buf: In<u8>, len: Len, offset: Off) -> usize;
@@ -57,7 +60,8 @@ implemented {
     38   time     setitimer(which: i32, new: In<Itimerval>, old: Out<Itimerval>) -> ();
     39   process  getpid() -> Pid;
     40   fs       sendfile(out: Fd, input: Fd, offset: InOut<i64>, count: Len) -> usize;
-    /// AF_UNIX, AF_INET and AF_INET6. Raw sockets are EPERM; of protocols there are TCP, UDP, UDP-Lite and ICMP echo.
+    /// AF_UNIX, AF_INET and AF_INET6. Raw sockets are EPERM; of protocols there are TCP, UDP,
+    /// UDP-Lite and ICMP echo.
     41   net      socket(domain: SocketDomain, kind: SocketType, protocol: i32) -> NewFd;
     42   net      connect(fd: Fd, addr: In<Sockaddr>, len: Len) -> ();
     43   net      accept(fd: Fd, addr: Out<Sockaddr>, len: InOut<u32>) -> NewFd;
@@ -70,8 +74,8 @@ implemented {
     /// be changed. Messages from outside the runner have process 0 in SCM_CREDENTIALS.
     47   net      recvmsg(fd: Fd, msg: InOut<Msghdr>, flags: MsgFlags) -> usize;
     48   net      shutdown(fd: Fd, how: ShutdownHow) -> ();
-    /// A unix path leads where open leads. Names without a file are the runner's: its cages see each other's and not the
-    /// host's.
+    /// A unix path leads where open leads. Names without a file are the runner's: its cages see
+    /// each other's and not the host's.
     49   net      bind(fd: Fd, addr: In<Sockaddr>, len: Len) -> ();
     50   net      listen(fd: Fd, backlog: i32) -> ();
     51   net      getsockname(fd: Fd, addr: Out<Sockaddr>, len: InOut<u32>) -> ();
@@ -81,11 +85,13 @@ implemented {
     54   net      setsockopt(fd: Fd, level: SockLevel, option: i32, value: In<u8>, len: Len) -> ();
     /// As setsockopt.
     55   net      getsockopt(fd: Fd, level: SockLevel, option: i32, value: Out<u8>, len: InOut<u32>) -> ();
-    /// Threads, children that borrow the memory of their parent until they run a program (CLONE_VM | CLONE_VFORK), and fork,
-    /// which is the import `fork` and seen by grates as clone with SIGCHLD. The stack is the block that `__lind_thread_start`
-    /// starts from. Other combinations are EINVAL; in a grate's handler ENOSYS.
+    /// Threads, children that borrow the memory of their parent until they run a program (CLONE_VM
+    /// | CLONE_VFORK), and fork, which is the import `fork` and seen by grates as clone with
+    /// SIGCHLD. The stack is the block that `__lind_thread_start` starts from. Other combinations
+    /// are EINVAL; in a grate's handler ENOSYS.
     56   process  clone(flags: CloneFlags, stack: Addr, parent_tid: Out<i32>, child_tid: Out<i32>, tls: Addr) -> Pid;
-    /// A program is a .wasm, a .cwasm or a script. A program that runs can be written to; in a grate's handler EBUSY.
+    /// A program is a .wasm, a .cwasm or a script. A program that runs can be written to; in a
+    /// grate's handler EBUSY.
     59   process  execve(path: Path, argv: StrArray, envp: StrArray) -> NoReturn;
     /// Ends the calling thread; the last one ends the cage.
     60   process  exit(status: i32) -> NoReturn;
@@ -139,7 +145,8 @@ implemented {
     100  time     times(buf: Out<Tms>) -> i64;
     102  process  getuid() -> Uid;
     104  process  getgid() -> Gid;
-    /// Ids are the cage's, not one thread's. Where the runner is not root, they change only to those the cage already has (EPERM otherwise).
+    /// Ids are the cage's, not one thread's. Where the runner is not root, they change only to
+    /// those the cage already has (EPERM otherwise).
     105  process  setuid(uid: Uid) -> ();
     106  process  setgid(gid: Gid) -> ();
     107  process  geteuid() -> Uid;
@@ -224,7 +231,8 @@ implemented {
     199  fs       fremovexattr(fd: Fd, name: Str) -> ();
     200  signal   tkill(tid: Pid, sig: Signal) -> ();
     201  time     time(out: Out<i64>) -> i64;
-    /// Waits and wakes within a cage; locks that inherit priorities inherit none, FUTEX_CMP_REQUEUE_PI is ENOSYS.
+    /// Waits and wakes within a cage; locks that inherit priorities inherit none,
+    /// FUTEX_CMP_REQUEUE_PI is ENOSYS.
     202  sync     futex(addr: InOut<u32>, op: FutexOp, value: u32, timeout: In<Timespec>, addr2: InOut<u32>, value3: u32) -> i32;
     /// Processors that the runner was not given are left out.
     203  process  sched_setaffinity(pid: Pid, size: Len, mask: In<u8>) -> ();
@@ -247,7 +255,8 @@ implemented {
     230  time     clock_nanosleep(clock: Clock, flags: TimerFlags, req: In<Timespec>, rem: Out<Timespec>) -> ();
     231  process  exit_group(status: i32) -> NoReturn;
     232  wait     epoll_wait(fd: Fd, events: Out<EpollEvent>, max: i32, timeout: i32) -> usize;
-    /// At most nine numbers of one open file can be in an instance (ENOSPC). EPOLLWAKEUP is ignored.
+    /// At most nine numbers of one open file can be in an instance (ENOSPC). EPOLLWAKEUP is
+    /// ignored.
     233  wait     epoll_ctl(fd: Fd, op: EpollOp, target: Fd, event: In<EpollEvent>) -> ();
     234  signal   tgkill(tgid: Pid, tid: Pid, sig: Signal) -> ();
     235  fs       utimes(path: Path, times: In<Timeval>) -> ();
@@ -344,9 +353,10 @@ implemented {
     439  fs       faccessat2(dir: DirFd, path: Path, mode: AccessMode, flags: AccessFlags) -> ();
     441  wait     epoll_pwait2(fd: Fd, events: Out<EpollEvent>, max: i32, timeout: In<Timespec>, mask: In<Sigset>, size: Len) -> usize;
     452  fs       fchmodat2(dir: DirFd, path: Path, mode: Mode, flags: AtFlags) -> ();
-    /// Sends `target`'s calls of this number to function `entry` of `grate` (0xffffffff: all numbers without an
-    /// entry of their own). EPERM unless the caller has authority over `target`; ESRCH for cages that are not there.
-    /// Flag 1: one call of the grate at a time. Flag 2: deregister.
+    /// Sends `target`'s calls of this number to function `entry` of `grate` (0xffffffff: all
+    /// numbers without an entry of their own). EPERM unless the caller has authority over `target`;
+    /// ESRCH for cages that are not there. Flag 1: one call of the grate at a time. Flag 2:
+    /// deregister.
     1001 threei   register_handler(target: u64, nr: u64, grate: u64, entry: u64, flags: u32) -> ();
     /// Copies between the memories of the cages that the two addresses belong to. Kind 1 copies a
     /// string with its NUL and is ENAMETOOLONG when there is none within `len`. Returns the bytes
@@ -363,7 +373,8 @@ implemented {
     /// child, or ends: then it can run on the host thread that has nothing else to do. EINVAL for
     /// other flags.
     1004 threei   spawn(path: Path, argv: StrArray, envp: StrArray, handlers: In<SpawnHandler>, count: Len, spawn_flags: SpawnFlags) -> Pid;
-    /// Calls function `entry` of the caller when a descendant ends: its id and wait status are the first two arguments.
+    /// Calls function `entry` of the caller when a descendant ends: its id and wait status are the
+    /// first two arguments.
     1005 threei   exit_notice(entry: u64) -> ();
     /// Makes the call that `call` describes, or, if that is NULL, the one that the caller is
     /// serving, as it came. It is routed by the handler table of cage `by`: the calling cage, or a
@@ -399,7 +410,8 @@ implemented {
 }
 missing {
     15   signal   rt_sigreturn() -> i64;
-    /// fork and vfork are the import `fork`, seen by grates as clone with SIGCHLD, and for vfork CLONE_VM and CLONE_VFORK.
+    /// fork and vfork are the import `fork`, seen by grates as clone with SIGCHLD, and for vfork
+    /// CLONE_VM and CLONE_VFORK.
     57   process  fork() -> Pid;
     58   process  vfork() -> Pid;
     101  process  ptrace(request: i64, pid: Pid, addr: Addr, data: Addr) -> i64;

@@ -1,8 +1,8 @@
 //! Carries a call from its number and six arguments to a kernel function or a grate.
 //!
 //! A guest's own calls enter by [`syscall`], calls that a cage makes for another by
-//! [`make_syscall`]. Both end in [`route`]: one look into the caller's handler table, then the
-//! kernel or a grate.
+//! [`make_syscall`]. Both look once into the caller's handler table, and then enter the kernel or a
+//! grate.
 
 mod dispatch;
 mod grates;
@@ -70,7 +70,8 @@ impl Ctx<'_> {
         self.owner(fd.cage)?.fds.get(fd.number)
     }
 
-    /// The host descriptor behind a descriptor, for host calls that need nothing else; one at a time.
+    /// The host descriptor behind a descriptor, for host calls that need nothing else; one at a
+    /// time.
     ///
     /// # Errors
     /// EBADF.

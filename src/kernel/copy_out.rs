@@ -3,8 +3,8 @@
 //! A handler that fills in a struct or a small buffer would call `copy_data_between_cages` and then
 //! return, which is two ways into the kernel. Instead it may describe the copy in the `struct
 //! lind_answer` behind the call that it was given and return [`lind_abi::ANSWER`]. The copy is the
-//! same: it is made with the handler's authority, and by the handlers of that
-//! number that the grate's own calls have. A lock word that protects the data meanwhile is released afterwards.
+//! same: it is made with the handler's authority, and by the handlers of that number that the
+//! grate's own calls have. A lock word that protects the data meanwhile is released afterwards.
 
 use std::sync::Arc;
 

@@ -57,7 +57,8 @@ fn raw(fd: BorrowedFd<'_>) -> usize {
 /// read(2) into guest memory.
 #[inline(always)]
 pub fn read(fd: BorrowedFd<'_>, buf: HostRange) -> Result<usize> {
-    // SAFETY: the host writes only inside `buf`, a range of a guest's reservation that Rust holds no reference into.
+    // SAFETY: the host writes only inside `buf`, a range of a guest's reservation that Rust holds
+    // no reference into.
     result(unsafe { raw_syscall!(Sysno::read, raw(fd), buf.as_ptr() as usize, buf.len()) })
 }
 
@@ -112,7 +113,8 @@ pub fn barrier() -> bool {
 pub fn close_own_from(first: u32) {
     const CLOSE_RANGE_UNSHARE: usize = 2;
     for (first, last, flags) in [(first, u32::MAX, CLOSE_RANGE_UNSHARE), (0, 1, 0)] {
-        // SAFETY: the call takes no address; the caller's thread uses no descriptor of Rust's from here on.
+        // SAFETY: the call takes no address; the caller's thread uses no descriptor of Rust's from
+        // here on.
         let _ = result(unsafe { raw_syscall!(Sysno::close_range, first as usize, last as usize, flags) });
     }
 }

@@ -151,8 +151,8 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    /// A kernel whose guests see `root`; `pages` was opened before the process confined itself. It runs nothing until
-    /// [`Kernel::attach`] gives it an engine.
+    /// A kernel whose guests see `root`; `pages` was opened before the process confined itself. It
+    /// runs nothing until [`Kernel::attach`] gives it an engine.
     pub fn new(root: Root, limits: cage::Limits, pages: mem::PageMap) -> Arc<Kernel> {
         Arc::new(Kernel {
             cages: CageTable::default(),

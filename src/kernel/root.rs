@@ -91,8 +91,8 @@ pub struct Root {
     walls: Walls,
     /// The names of open files, and a way to reach them again. None where the host has no /proc.
     links: Option<Links>,
-    /// Whether a /proc is mounted somewhere inside the root. Its links to open files lead out, and the memory of this
-    /// process is in it.
+    /// Whether a /proc is mounted somewhere inside the root. Its links to open files lead out, and
+    /// the memory of this process is in it.
     shows_processes: bool,
     hides: bool,
     devices: Devices,
@@ -395,7 +395,8 @@ fn identity(file: BorrowedFd<'_>) -> Result<(u64, u64)> {
     Ok((stat.st_dev, stat.st_ino))
 }
 
-/// The directory part of a path, up to its last slash, and the last component with the slashes after it.
+/// The directory part of a path, up to its last slash, and the last component with the slashes
+/// after it.
 fn split(path: &CStr) -> (&[u8], &CStr) {
     let bytes = path.to_bytes_with_nul();
     let end = path.to_bytes().iter().rposition(|&byte| byte != b'/').map_or(0, |last| last + 1);

@@ -119,8 +119,8 @@ pub struct World {
     next_buffer: Cell<u64>,
 }
 
-/// Runs a test once behind each kind of walls, each time in a fresh world: an empty root, and beside it a folder
-/// `outside` with a file `secret` that no guest may reach.
+/// Runs a test once behind each kind of walls, each time in a fresh world: an empty root, and
+/// beside it a folder `outside` with a file `secret` that no guest may reach.
 pub fn both_walls(test: fn(&World)) {
     for walls in [Walls::Openat2, Walls::Chroot] {
         in_world(walls, test);
@@ -198,7 +198,8 @@ impl World {
         World { kernel, thread, walls, folder, engine, outside, next_string: Cell::new(0), next_buffer: Cell::new(0) }
     }
 
-    /// A child of this world's cage, as `spawn` makes it, in the same kernel. Call it from the same host thread.
+    /// A child of this world's cage, as `spawn` makes it, in the same kernel. Call it from the same
+    /// host thread.
     pub fn sibling(&self) -> World {
         let file = self.path("init");
         self.host(move || std::fs::write(file, "").unwrap());

@@ -67,8 +67,8 @@ pub(crate) fn open_unless_run(
 
 /// Waits for leases. A cage that starts a program holds a lease on its file for a moment (longer
 /// while a large program is read). The host then answers an open(2) with O_NONBLOCK by EAGAIN,
-/// which regular files never do otherwise, so the open is tried again. EAGAIN is returned if a lease
-/// is still there after a second: it is not a cage's.
+/// which regular files never do otherwise, so the open is tried again. EAGAIN is returned if a
+/// lease is still there after a second: it is not a cage's.
 ///
 /// # Errors
 /// EINTR, and the errors of `open`.

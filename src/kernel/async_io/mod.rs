@@ -109,7 +109,8 @@ impl Notice {
         self.state().on.is_some()
     }
 
-    /// Turns O_ASYNC on or off. A terminal without an owner gets one: the group in front, or the caller.
+    /// Turns O_ASYNC on or off. A terminal without an owner gets one: the group in front, or the
+    /// caller.
     ///
     /// # Errors
     /// As for `set_owner`.

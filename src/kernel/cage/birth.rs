@@ -30,7 +30,7 @@ use crate::threei::{AS_BEFORE, Change, Handler, HandlerTable};
 pub struct Program {
     /// The name as typed.
     pub name: CString,
-    /// argv, argv[0] included.
+    /// argv, with the name in front.
     pub argv: Vec<CString>,
     /// envp.
     pub envp: Vec<CString>,

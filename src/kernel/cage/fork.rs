@@ -72,8 +72,8 @@ impl Birth {
     }
 }
 
-/// Whether only the thread that forks touches the memory of its cage. A grate's is touched by its clients' threads, and
-/// borrowed memory by its owner's.
+/// Whether only the thread that forks touches the memory of its cage. A grate's is touched by its
+/// clients' threads, and borrowed memory by its owner's.
 fn alone(parent: &Cage, family: &Family) -> Alone {
     let others = family.serves
         || family.leaving > 0

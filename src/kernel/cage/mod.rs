@@ -1,7 +1,8 @@
 //! Cages and their threads.
 //!
 //! A cage is a guest process. It is shared by reference counting: its threads, the grates that act
-//! on it and the table of cages hold it, and it is a zombie from its end until its parent has waited.
+//! on it and the table of cages hold it, and it is a zombie from its end until its parent has
+//! waited.
 
 mod birth;
 mod credentials;
@@ -206,7 +207,8 @@ impl Settings {
     }
 }
 
-/// A guest process. Its fields are grouped by what guards them; the order of the locks is in the head of the crate.
+/// A guest process. Its fields are grouped by what guards them; the order of the locks is in the
+/// head of the crate.
 pub struct Cage {
     // Fixed at birth.
     /// Its id, also its pid.
@@ -280,7 +282,8 @@ pub struct Cage {
 
     /// The rest of what it inherited.
     pub settings: Mutex<Settings>,
-    /// Effective user and group id (low and high half) for geteuid, which is a fast path. Written under `settings`.
+    /// Effective user and group id (low and high half) for geteuid, which is a fast path. Written
+    /// under `settings`.
     pub effective: AtomicU64,
     /// The identity that the host sees when it uses files; see `credentials`. Written under
     /// `settings`.

@@ -22,7 +22,8 @@ use crate::lock::Locked;
 pub(super) struct Kin {
     /// The id of its parent; 0 when that is nobody any more, and for the first cage.
     parent: AtomicU32,
-    /// Whether orphans among its descendants become its children. Neither inherited nor lost by exec.
+    /// Whether orphans among its descendants become its children. Neither inherited nor lost by
+    /// exec.
     takes_orphans: AtomicBool,
     /// The thread of its parent that has made it, or has got it.
     thread: AtomicU32,

@@ -24,8 +24,8 @@ use crate::terminal::Pty;
 pub enum Kind {
     /// Anything else that the host serves alone: terminals, files that were handed in.
     Host,
-    /// A directory from outside the root that an option of a grate names. Files in it whose names are numbers may be opened, made and removed, and
-    /// no other path starts here.
+    /// A directory from outside the root that an option of a grate names. Files in it whose names
+    /// are numbers may be opened, made and removed, and no other path starts here.
     Numbered,
     /// A pipe.
     Pipe,
@@ -149,8 +149,8 @@ impl File {
         Dir { fd: self.host(), mount: self.mount() }
     }
 
-    /// The host descriptor (0), or one of its copies (1 to `COPIES`), made when first asked for and closed with it: for
-    /// epoll(7), to which they are different.
+    /// The host descriptor (0), or one of its copies (1 to `COPIES`), made when first asked for and
+    /// closed with it: for epoll(7), to which they are different.
     ///
     /// # Errors
     /// ENOSPC beyond `COPIES`, EMFILE.

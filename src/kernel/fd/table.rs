@@ -1,9 +1,10 @@
 //! The descriptor table of a cage.
 //!
-//! [`FdTable::host`] gives the host descriptor alone and takes no lock, for calls where every nanosecond counts (see
-//! [`hazard`](super::in_use)). [`FdTable::get`] gives the file, held alive by its reference count; the lock of a slot is held
-//! while the count goes up (21 ns; an atomic pointer that needs no lock takes 12, but 190 more for each open and close).
-//! Changes go through one mutex, which also keeps the lowest free number. Slots come in chunks so that the table grows
+//! [`FdTable::host`] gives the host descriptor alone and takes no lock, for calls where every
+//! nanosecond counts (see [`hazard`](super::hazard)). [`FdTable::get`] gives the file, held alive
+//! by its reference count; the lock of a slot is held while the count goes up (21 ns; an atomic
+//! pointer that needs no lock takes 12, but 190 more for each open and close). Changes go through
+//! one mutex, which also keeps the lowest free number. Slots come in chunks so that the table grows
 //! without moving.
 
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -126,8 +127,8 @@ impl FdTable {
         }
     }
 
-    /// A table with copies of the process's own descriptors 0, 1 and 2, as far as they are open. Directories are left
-    /// out: paths must not start outside the root.
+    /// A table with copies of the process's own descriptors 0, 1 and 2, as far as they are open.
+    /// Directories are left out: paths must not start outside the root.
     pub fn with_stdio(limit: u64, readers: &Arc<Readers>) -> FdTable {
         use rustix::stdio::{stderr, stdin, stdout};
         let table = FdTable::new(limit, readers);
@@ -147,7 +148,8 @@ impl FdTable {
         &self.readers
     }
 
-    /// The host descriptor behind a descriptor, kept open while `reader`'s thread uses it; one at a time for each thread.
+    /// The host descriptor behind a descriptor, kept open while `reader`'s thread uses it; one at a
+    /// time for each thread.
     ///
     /// # Errors
     /// EBADF.

@@ -6,7 +6,8 @@ use lind_abi::flags::{FcntlCmd as F, IoctlRequest as R};
 /// `_IOWR('f', 16, struct pm_scan_arg)`
 pub(crate) const PAGEMAP_SCAN: u32 = 0xc060_6610;
 
-/// Requests of netdevice(7) that ask about one interface: SIOCGIFNAME, FLAGS, ADDR, DSTADDR, BRDADDR, NETMASK, METRIC, MTU, HWADDR, INDEX, TXQLEN.
+/// Requests of netdevice(7) that ask about one interface: SIOCGIFNAME, FLAGS, ADDR, DSTADDR,
+/// BRDADDR, NETMASK, METRIC, MTU, HWADDR, INDEX, TXQLEN.
 pub(crate) const OF_INTERFACES: [u32; 11] =
     [0x8910, 0x8913, 0x8915, 0x8917, 0x8919, 0x891b, 0x891d, 0x8921, 0x8927, 0x8933, 0x8942];
 

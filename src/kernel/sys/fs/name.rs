@@ -132,7 +132,8 @@ pub(crate) fn linkat(cx: &Ctx<'_>, old_dir: DirFd, old: Path, new_dir: DirFd, ne
                 };
                 match root.walls() {
                     Walls::Chroot => link(old_dir.fd, old, last == Last::Follow),
-                    // The object is open; only by this name does the host link it without more privileges.
+                    // The object is open; only by this name does the host link it without more
+                    // privileges.
                     Walls::Openat2 => root.again(old_dir.fd, |dir, name| link(dir, name, true)),
                 }
             })

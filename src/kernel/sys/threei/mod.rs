@@ -282,7 +282,8 @@ pub(crate) fn in_flight(cx: &Ctx<'_>) -> Result<u64> {
     Ok(cx.kernel.in_flight.of(cx.cage.id).into())
 }
 
-/// See the table. EPERM for other cages, E2BIG for more than 16 KiB, EINVAL for less than three texts.
+/// See the table. EPERM for other cages, E2BIG for more than 16 KiB, EINVAL for less than three
+/// texts.
 pub(crate) fn denied(cx: &Ctx<'_>, client: u64, number: u64, error: u64, text: In<u8>, len: Len) -> Result<()> {
     let length = usize::try_from(len.0).map_err(|_| Errno::E2BIG)?;
     cx.kernel.takes_denial(length)?;

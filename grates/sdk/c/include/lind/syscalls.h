@@ -4,9 +4,10 @@
 
 #include <sys/syscall.h>
 
-/* Sends `target`'s calls of this number to function `entry` of `grate` (0xffffffff: all numbers without an */
-/* entry of their own). EPERM unless the caller has authority over `target`; ESRCH for cages that are not there. */
-/* Flag 1: one call of the grate at a time. Flag 2: deregister. */
+/* Sends `target`'s calls of this number to function `entry` of `grate` (0xffffffff: all */
+/* numbers without an entry of their own). EPERM unless the caller has authority over `target`; */
+/* ESRCH for cages that are not there. Flag 1: one call of the grate at a time. Flag 2: */
+/* deregister. */
 #define SYS_register_handler            1001
 /* Copies between the memories of the cages that the two addresses belong to. Kind 1 copies a */
 /* string with its NUL and is ENAMETOOLONG when there is none within `len`. Returns the bytes */
@@ -23,7 +24,8 @@
 /* child, or ends: then it can run on the host thread that has nothing else to do. EINVAL for */
 /* other flags. */
 #define SYS_spawn                       1004
-/* Calls function `entry` of the caller when a descendant ends: its id and wait status are the first two arguments. */
+/* Calls function `entry` of the caller when a descendant ends: its id and wait status are the */
+/* first two arguments. */
 #define SYS_exit_notice                 1005
 /* Makes the call that `call` describes, or, if that is NULL, the one that the caller is */
 /* serving, as it came. It is routed by the handler table of cage `by`: the calling cage, or a */
