@@ -1,12 +1,13 @@
 #!/bin/sh
 # Builds programs from Debian's sources for a cage and installs them into a root.
 #
-#     ports/build.sh [--root DIR] [--test] [--native] [--fork=never|always] [NAME]...    no NAME: all
+#     ports/build.sh [--root DIR] [--test] [--native] [--fork=never|always] [NAME]...   no NAME: all
 #
-# --test runs NAME's own tests, on Linux and in a cage. --native builds for Linux only; --fork=... links a copy of what was built for a
-# cage with that option. Neither installs anything: tests/benchmarks/ports.py compares what they make.
-# Ports are built side by side, as many jobs as there are processors (or JOBS); one that fails does not keep others from being built.
-# A port is ports/NAME/recipe; ports/README.md says what it may set. Work and logs are in build/ports/NAME.
+# --test runs NAME's own tests, on Linux and in a cage. --native builds for Linux only; --fork=...
+# links a copy of a cage's build with that option. Neither installs anything: the benchmark
+# tests/benchmarks/ports.py compares them. Ports are built in parallel, with as many jobs as there
+# are processors (or JOBS); a failure does not stop the others.
+# A port is ports/NAME/recipe (see ports/README.md). Work and logs are in build/ports/NAME.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -25,7 +26,7 @@ while [ $# -gt 0 ]; do
 	--test) test=1; shift ;;
 	--native) side=native; shift ;;
 	--fork=never | --fork=always) side=${1#--fork=}; shift ;;
-	-*) sed -n '2,9s/^# \{0,1\}//p' "$0"; exit 2 ;;
+	-*) sed -n '2,10s/^# \{0,1\}//p' "$0"; exit 2 ;;
 	*) break ;;
 	esac
 done

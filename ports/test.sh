@@ -1,5 +1,6 @@
 #!/bin/bash
-# Runs the tests of a port on Linux and in a cage, and compares. Usage: ports/test.sh ROOT NAME [CASE]...
+# Runs the tests of a port on Linux and in a cage, and compares the results.
+# Usage: ports/test.sh ROOT NAME [CASE]...
 #
 # ports/NAME/test says what a case is: `prepare` fills $arena, which is the root of the cage and
 # holds the port's program in bin; `cases` prints names; `run CASE` succeeds, fails, or returns 77

@@ -1,10 +1,10 @@
 #!/bin/sh
-# Installs what was built, or removes it again.
+# Installs Lind from a built source tree, or removes it again.
 #
 #     scripts/install.sh install|uninstall DESTDIR PREFIX        DESTDIR may be empty
 #
-# PREFIX/bin has the commands, PREFIX/lib/lind all else. lind-boot and the compiler driver find it from where they are, so
-# that PREFIX may be moved.
+# PREFIX/bin has the commands, PREFIX/lib/lind all else. lind-boot and the compiler driver find it
+# relative to their own files, so that PREFIX may be moved.
 set -eu
 
 top=$(cd "$(dirname "$0")/.." && pwd)

@@ -1,7 +1,8 @@
 #!/bin/sh
 # Runs tests/benchmarks/microbenches under `lind-boot --perf`, which counts and times the calls of
 # each on stderr.
-# Usage: scripts/microbench.sh [NAME]...   (default: all; builds in a directory of its own under lindfs/, which it removes)
+# Usage: scripts/microbench.sh [NAME]...   (default: all)
+# It builds in a directory of its own under lindfs/, which it removes.
 set -eu
 
 here=$(cd "$(dirname "$0")/.." && pwd)

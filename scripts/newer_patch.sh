@@ -1,6 +1,7 @@
 #!/bin/sh
-# Says whether a newer patch release of the Wasmtime that Cargo.toml pins is to be had. A note, never a failure; without a network it
-# says that it does not know. Usage: scripts/newer_patch.sh [CARGO.TOML]
+# Prints a note if there is a newer patch release of the Wasmtime that Cargo.toml pins. It never
+# fails; without a network it prints that it does not know.
+# Usage: scripts/newer_patch.sh [CARGO.TOML]
 set -u
 
 manifest=${1:-$(dirname "$0")/../Cargo.toml}

@@ -1,7 +1,8 @@
 #!/bin/sh
-# Builds the cages' C library and headers into build/sysroot: musl, fetched as Debian's source package and
-# checked by SHA-256, with the wasm32 port in this folder laid over it. Incremental; about half a minute.
-# Usage: src/sysroot/build.sh        MUSL_TARBALL=musl-1.2.6.tar.gz uses that file instead of fetching.
+# Builds the cages' C library and headers into build/sysroot: musl, fetched as Debian's source
+# package and checked by SHA-256, with the wasm32 port in this folder laid over it. Incremental;
+# takes about half a minute.
+# Usage: src/sysroot/build.sh      MUSL_TARBALL=FILE uses that file instead of fetching
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)

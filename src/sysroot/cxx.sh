@@ -1,7 +1,8 @@
 #!/bin/sh
-# Builds the cages' C++ library into build/sysroot: libc++, libc++abi and libunwind, fetched as Debian's source package of
-# LLVM and checked by SHA-256. About a minute the first time; nothing while source, flags and C headers stay.
-# Usage: src/sysroot/cxx.sh        LLVM_TARBALL=FILE uses that file instead of fetching.
+# Builds the cages' C++ library into build/sysroot: libc++, libc++abi and libunwind, fetched as
+# Debian's source package of LLVM and checked by SHA-256. Takes about a minute the first time, and
+# no time while source, flags and C headers stay the same.
+# Usage: src/sysroot/cxx.sh        LLVM_TARBALL=FILE uses that file instead of fetching
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)

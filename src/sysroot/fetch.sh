@@ -1,6 +1,6 @@
 #!/bin/sh
-# Fetches a file of a Debian source package, of whatever release, into build/downloads and checks its SHA-256.
-# Two that want the same file, as parts of one `make -j`, fetch it once.
+# Fetches a file of a Debian source package, of any release, into build/downloads and checks its
+# SHA-256. If two processes want the same file, as parts of one `make -j`, it is fetched once.
 # Usage: fetch.sh PACKAGE FILE SHA256
 set -eu
 

@@ -1,7 +1,8 @@
 #!/bin/sh
-# Builds what programs for a cage need that are compiled with -fprofile-generate or -fprofile-instr-generate into build/sysroot:
-# the profile library of LLVM's compiler-rt, from the source package that cxx.sh uses. Nothing while source and driver stay.
-# Usage: src/sysroot/profile.sh        LLVM_TARBALL=FILE uses that file instead of fetching.
+# Builds the profile library of LLVM's compiler-rt into build/sysroot, from the source package that
+# cxx.sh uses. Programs for a cage need it if they are compiled with -fprofile-generate or
+# -fprofile-instr-generate. Takes no time while source and driver stay the same.
+# Usage: src/sysroot/profile.sh        LLVM_TARBALL=FILE uses that file instead of fetching
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)

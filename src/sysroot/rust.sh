@@ -1,7 +1,8 @@
 #!/bin/sh
-# Builds Rust's standard library for cages into build/rust, with Debian's compiler and the source that belongs to it. Two to five minutes
-# the first time; nothing while packages, patches and the C headers stay. Optional: nothing else needs it.
-# Usage: src/sysroot/rust.sh        then scripts/bin/cargo-lind is cargo for cages.
+# Builds Rust's standard library for cages into build/rust, with Debian's compiler and its source.
+# Takes two to five minutes the first time, and no time while packages, patches and the C headers
+# stay the same. Optional: nothing else needs it.
+# Usage: src/sysroot/rust.sh        then scripts/bin/cargo-lind is cargo for cages
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)

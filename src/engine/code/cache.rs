@@ -120,7 +120,7 @@ impl Cache {
         self.own && self.limit > 0
     }
 
-    /// Opens a file for use in place, if that is safe.
+    /// A second handle of a file, for use in place, if that is safe.
     pub fn own(&self, file: &File) -> Option<Own> {
         // Another name could be one in a guest's root.
         let alone = rustix::fs::fstat(file).is_ok_and(|stat| stat.st_nlink == 1);

@@ -4,7 +4,7 @@
 //! ```text
 //! code | zeroes up to a multiple of a page | pages of data | their layout | manifest
 //! | jumps 4 each | traps 4 each | magic 16 | format 32 | source 32
-//! | heap_base, entry, start, end, landing, manifest's size, number of traps, number of jumps: 4 each
+//! | heap_base, entry, start, end, landing, manifest's size, numbers of traps and jumps: 4 each
 //! | signature 64
 //! ```
 //!

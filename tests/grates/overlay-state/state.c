@@ -1,8 +1,8 @@
 /*
  * The store of the overlay against a naive model, and against failures of power.
  *
- *	state model SEED STEPS	random changes, snapshots, forks, rollbacks, with the state closed and opened again between
- *	state crash SEED STEPS	a run is recorded; at each write of it the power fails, and what is then there is opened
+ *	state model SEED STEPS	random changes, snapshots, forks, rollbacks, reopening the state
+ *	state crash SEED STEPS	the power fails at each write of a recorded run; the state opens
  *	state many		1,000 snapshots, 100 forks
  *	state rewrite		a large file, without waiting for the disk
  *	state damage SEED	bytes of a state are changed: it may say so, or show what it likes, but ends

@@ -2,9 +2,9 @@
  * Random operations on descriptors behind fds_grate, with a model that knows what each number must
  * be.
  *
- *	fds model SEED STEPS	one thread: duplicates, closes, forks, spawns itself by exec, sends descriptors
- *	fds full		a message with a descriptor waits until the socket that it is for takes it, and a signal ends the wait
- *	fds race		16 threads, each sure of its own numbers; then what no thread could write stays unwritten
+ *	fds model SEED STEPS	one thread: dup, close, fork, exec, sending
+ *	fds full		a message waits for space in its socket; a signal ends the wait
+ *	fds race		16 threads, each with its own numbers; files of others stay unwritten
  */
 #define _GNU_SOURCE
 #include <errno.h>

@@ -1,7 +1,7 @@
 /*
- * workers            forks 40 children, one after the other, that call the grate; few threads of it must have served them all
+ * workers            forks 40 children in turn that call the grate; few threads of it serve all
  * workers at-once    forks 6 that call it at the same time
- * workers run GRATE  runs itself behind GRATE, with at-once, three times. Then says "ended" and waits for a line: no grate is left.
+ * workers run GRATE  runs at-once behind GRATE three times, prints "ended" and waits for a line
  */
 #include <stdio.h>
 #include <string.h>

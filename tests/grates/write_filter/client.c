@@ -1,4 +1,4 @@
-/* *.log in logs, and everything below work, may be changed; nothing else. argv: the errno for that. */
+/* Only *.log in logs, and everything below work, may be changed. argv: the errno otherwise. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdlib.h>

@@ -3,12 +3,12 @@
  * program runs on Linux over a copy of the tree and in a cage over an overlay: lines and trees must
  * be alike. Each file of it is a few lines for each call.
  *
- *	model run DIR SEED OPERATIONS [ROUNDS]	operations; after each round the tree. Further rounds have the next seeds
+ *	model run DIR SEED OPERATIONS [ROUNDS]	the tree after each round, by the next seed
  *	model make DIR SEED OPERATIONS	a tree to begin with: operations, then all times set into the past
  *	model tree DIR [numbers]	the tree
  *	model hash DIR			a hash of it
  *	model byte DIR			changes one byte in the middle of the file `big`
- *	model crash DIR SEED OPERATIONS	small operations with fsync between them; says after each how many calls came before it
+ *	model crash DIR SEED OPERATIONS	small operations, fsyncs, the number of calls so far
  *	model replay DIR SEED OPERATIONS FROM	the same; after each call from FROM on, a hash of the tree
  *	model at DIR SEED OPERATIONS FROM	the tree after that call
  */
