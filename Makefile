@@ -1,6 +1,7 @@
 # Builds, tests and measures. `make help` lists the targets.
 
-# The runner starts faster without a dynamic linker and at a fixed address: a quarter off the time of a small program.
+# The runner starts faster without a dynamic linker and at a fixed address: a small program takes a
+# quarter less time.
 STATIC = -C target-feature=+crt-static -C relocation-model=static
 ARGS =
 PORT =

@@ -153,7 +153,7 @@ def read_budgets() -> dict[str, dict[str, int]]:
 
 
 def write_budgets(budgets: dict[str, dict[str, int]]) -> None:
-    head = "# The most faults of each rule of language.py that a folder may have. Numbers only fall: language.py --lower.\n"
+    head = "# The most faults of each rule of language.py that a folder may have. Numbers only fall:\n# language.py --lower writes them.\n"
     rows = [f'"{name}" = {{ {", ".join(f"{rule} = {most}" for rule, most in sorted(row.items()))} }}' for name, row in sorted(budgets.items()) if row]
     BUDGETS.write_text(head + "\n".join(rows) + "\n")
 
