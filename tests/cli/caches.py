@@ -181,7 +181,7 @@ def notes_of_what_others_own(world: World) -> None:
                                   extra_groups=[] if user else None, capture_output=True, text=True, timeout=SECONDS, check=False)
             ends(done, 7)
         found[user, mode] = len(list((folder / ".cache" / "lind").glob("**/*.note")))
-    # On a filesystem where nothing is noted there is none for root either.
+    # On a filesystem where nothing is noted, root's module is not noted either.
     if found[12345, 0o644] != found[None, 0o644]:
         raise Failed(f"{found}")
     # A file that the user's guests might write is noted only with a lease, and no lease can be had

@@ -1,4 +1,4 @@
-"""How what lind-boot does ends: at a signal while it compiles, and by --timeout, which compiling is none of the time of."""
+"""Tests how the work of lind-boot ends: at a signal while it compiles, and by --timeout, which does not count the time for compiling."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def ends_while_it_compiles(world: World) -> None:
 
 
 def a_session_that_is_being_started_ends(world: World) -> None:
-    """With whoever starts it: for a new user the grates are compiled first."""
+    """Grates are compiled by the process that starts the session, here for a new user."""
     where, runtime = home(world, "session-home"), world.folder / "runtime"
     runtime.mkdir(mode=0o700)
     environment = world.environment | {"HOME": where, "XDG_RUNTIME_DIR": str(runtime)}

@@ -92,7 +92,8 @@ def what_needs_a_key(world: World) -> None:
     ends(world.boot("seven"), 125, "has another name")
     other.unlink()
     ends(world.boot("seven"), 7)
-    # Another key: what was compiled by the one before counts no more, and all else goes on.
+    # With another key, code compiled under the old key does not count any more, and all else goes
+    # on.
     before = key.read_bytes()
     key.unlink()
     key.write_bytes(os.urandom(32))

@@ -28,7 +28,8 @@ C_ALLOWED = {
     "grates/overlay/verb_print.c": "the functions that print names of an overlay, by lind/text.h",
     "grates/witness/show.c": "calls as strace prints them: strace/text.c escapes all but ASCII",
 }
-# The allowed values of a %s: made fit, or words of ours. A comment says so where it cannot be seen.
+# The allowed values of a %s: escaped text, or words of ours. A comment marks those where that
+# cannot be seen.
 OURS = re.compile(r'lind_shown\(|lind_shell_word\(|strerror\(|slash_of\(|\? "[^"]*" : |/\* (?:ours|read by lind-boot) \*/')
 ESCAPES = re.compile(r"escape_(?:debug|unicode)\b|is_control\b")
 MACROS = re.compile(r"\be?print(?:ln)?!|\bdbg!|(?<!std)io::std(?:out|err)\(\)(?!\s*\.is_terminal)")

@@ -31,7 +31,7 @@ def family(runner: int) -> list[int]:
 
 
 def lives(pid: int) -> bool:
-    """Whether there is such a process; one that nobody has waited for is none."""
+    """Whether the process runs; a zombie does not."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:

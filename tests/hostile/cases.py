@@ -114,7 +114,7 @@ def no_host_descriptors(lind_boot: Path, root: Path) -> str:
 
 
 def no_host_memory(lind_boot: Path, root: Path) -> str:
-    """The runner itself may have little address space: it says so, or its cages get ENOMEM and EAGAIN."""
+    """With little address space the runner itself fails with a message, or its cages get ENOMEM and EAGAIN."""
     for gigabytes, wanted in ((1, {125, 126}), (24, {0, 125, 126})):
         size = gigabytes << 30
         done = run(lind_boot, root, "bomb.wasm", preexec_fn=lambda size=size: resource.setrlimit(resource.RLIMIT_AS, (size, size)))
@@ -317,7 +317,7 @@ def used(lind_boot: Path, root: Path, *argv: str) -> tuple[str, float, float, in
 
 
 def timers_that_are_always_due(lind_boot: Path, root: Path) -> str:
-    """A thousand timers of 1 ns get a part of the thread that serves all timers; those of a cage beside it (100 times 20 ms) are in time."""
+    """A thousand timers of 1 ns get only a part of the thread that serves all timers; those of another cage (100 times 20 ms) are in time."""
     run(lind_boot, root, "timers.wasm", "compile", "and", "end")
     wrong, took, busy, _ = used(lind_boot, root, "timers.wasm")
     if wrong or busy < 0.3 * took:
@@ -385,7 +385,7 @@ def many_complaints_that_nobody_reads(lind_boot: Path, root: Path) -> str:
 
 
 def traps_name_the_program(lind_boot: Path, root: Path) -> str:
-    """The same module by two names: each trap is told by the name that was run."""
+    """The same module under two names: each trap is reported with the name that was run."""
     shutil.copy(root / "throw_uncaught.wasm", root / "twin.wasm")
     done = run(lind_boot, root, "one_after_the_other.wasm", "/throw_uncaught.wasm", "/twin.wasm")
     told = [line.split()[1] for line in done.stderr.splitlines() if "SIGABRT" in line]
@@ -441,7 +441,7 @@ def still_there(done: subprocess.CompletedProcess[str]) -> str:
 
 
 def threads_of_all_cages(lind_boot: Path, root: Path) -> str:
-    """Cages take all threads there may be: who asks for one more is told, and others fork."""
+    """Cages use all threads that are allowed: a request for one more fails, and others fork."""
     compile_program(root, "crowd")
     return still_there(run(lind_boot, root, "crowd", "threads", "40", "400"))
 
@@ -454,7 +454,7 @@ def mappings_of_all_cages(lind_boot: Path, root: Path) -> str:
 
 @contextlib.contextmanager
 def as_ordinary_user(lind_boot: Path, root: Path, program: str) -> Iterator[Callable[..., subprocess.CompletedProcess[str]]]:
-    """Runs a program of the root, which has nothing else but numbers.wasm, as a user whom nobody else is."""
+    """Runs a program of the root, which otherwise holds only numbers.wasm, as a user with no other processes."""
     user = 54321
     with tempfile.TemporaryDirectory() as home:
         place, boot = Path(home), Path(home) / "lind-boot"

@@ -1,7 +1,6 @@
 /*
  * strain SECONDS MODULE: cages that fork, run programs, start threads, map, open and have modules
- * compiled, all at once and until there is no more. A refusal is fine; "still here" is the last
- * word.
+ * compiled, all at once and up to the limits. A refusal is fine; "still here" is the last word.
  */
 #include <errno.h>
 #include <fcntl.h>

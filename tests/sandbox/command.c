@@ -50,8 +50,8 @@ static int terminal(void)
 		pause();
 }
 
-/* Leaves a child behind that tries, once its parent has ended, what it could do at a terminal of
- * ours; it says so in a file. */
+/* Leaves a child behind that tries, once its parent has ended, to read, write and set up the
+ * terminal; it writes the results to a file. */
 static int steal(int leads)
 {
 	int gate[2];

@@ -121,7 +121,7 @@ def nothing_is_left(world: World) -> None:
 
 
 def in_memory(world: World) -> None:
-    """A file system in memory has its size, whoever keeps it."""
+    """A file system in memory has its size, whether the host or lind-boot's kernel provides it."""
     lines = world.probe("w:/m/a", "m:/m/b", "r:/m/a", options=("--mounts=kernel", "--tmpfs", "/m:1M", "-v", "."))
     same("ends", [line.rsplit(": ", 1)[1] for line in lines[1:]], ["ok"] * 3)
     for how in ("kernel", "bind"):
@@ -131,7 +131,7 @@ def in_memory(world: World) -> None:
 
 
 def where_the_image_has_no_place(world: World) -> None:
-    """Mount points are made in it, whoever makes the mounts; the rest of a directory stays as it is, and cannot be changed."""
+    """Mount points are made in it, whether the host or lind-boot makes the mounts; the rest of a directory stays as it is, and cannot be changed."""
     image = world.folder / "image"
     for folder in ["bin", "usr/share/doc", "usr/.own"]:
         (image / folder).mkdir(parents=True)
@@ -217,7 +217,7 @@ def told(world: World) -> None:
 
 
 def where_none_are_permitted(world: World) -> None:
-    """lind-boot makes the mounts itself, without being asked; and says so if the host was to make them."""
+    """lind-boot makes the mounts itself without an option for it; and reports it if the host was to make them."""
     if not all(map(shutil.which, ["unshare", "setpriv"])):
         raise Skipped("needs unshare and setpriv")
     script = 'echo 0 >/proc/sys/user/max_user_namespaces; exec setpriv --bounding-set=-all --inh-caps=-all "$@"'

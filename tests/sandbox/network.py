@@ -50,7 +50,7 @@ def loopback_of_nobody_else(world: World) -> None:
 
 
 def published_ports(world: World) -> None:
-    """A port of the host leads inside, to run and to a session; the server sees who has connected."""
+    """A port of the host leads inside, to run and to a session; the server sees the address of its client."""
     for start in (("run",), ("session", "start", "published")):
         with socket.create_server(("127.0.0.1", 0)) as free:
             port = free.getsockname()[1]

@@ -1,4 +1,4 @@
-/* probe WORD...: tries what each word says and prints how it went; `sleep` never ends. */
+/* probe WORD...: tries the operation of each word and prints the result; `sleep` never ends. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -116,7 +116,7 @@ def names_are_let_through(world: World) -> None:
 
 
 def no_directory_becomes_a_repository(world: World) -> None:
-    """git takes any directory for one that has a HEAD, and then its `config` counts; also the project, if its `.git` is none any more."""
+    """git takes any directory with a HEAD for a repository, and then its `config` counts; also the project, if its `.git` is broken."""
     for name in [".git/objects", ".git/refs/remotes/origin", "sub"]:
         (world.project / name).mkdir(parents=True)
     (world.project / ".git" / "HEAD").write_text("ref: refs/heads/main\n")

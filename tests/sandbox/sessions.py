@@ -240,7 +240,7 @@ def is_raw(master: int) -> bool:
 
 
 def what_is_typed_and_shown(world: World) -> None:
-    """By the terminal of the command, with pipes beside it, and whole."""
+    """The command's terminal edits and shows typed text; pipes may take its other ends, and all bytes arrive."""
     start(world)
     child, master = at_terminal(world, "session", "exec", "one", "/tool/command", "line")
     read_until(master, b"ready")
@@ -308,7 +308,7 @@ def a_terminal_is_its_commands_own(world: World) -> None:
 
 
 def one_of_a_pipeline_has_the_keys(world: World) -> None:
-    """The first takes them. Those beside it leave the terminal alone, and in the end its settings are those from before."""
+    """The first takes them. Other commands leave the terminal alone, and in the end its settings are those from before."""
     start(world)
     if world.user is not None and os.geteuid() == 0:
         raise Skipped("the shell would be root's")

@@ -48,7 +48,7 @@ def compiled_code(user: int | None) -> Path:
 
 
 class World:
-    """A project, and what must not be reached beside it."""
+    """A project, with files beside it that must not be reached."""
 
     def __init__(self, folder: Path, user: int | None) -> None:
         self.folder, self.project, self.home, self.user = folder, folder / "project", folder / "home", user

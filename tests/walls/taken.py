@@ -51,7 +51,7 @@ class Refused(Exception):
 
 
 class Taken:
-    """A thread of the runner that does what it is told."""
+    """A thread of the runner that makes the calls of the test."""
 
     def __init__(self, thread: int) -> None:
         self.thread = thread
@@ -161,8 +161,8 @@ def taken(pid: int) -> Iterator[list[Taken]]:
         yield found
     finally:
         os.kill(pid, signal.SIGKILL)
-        # The first is for whoever started the process, and ends when the others have been waited
-        # for.
+        # The first thread belongs to the starter of the process, and ends when the others have been
+        # waited for.
         for thread in attached:
             if thread != pid:
                 os.waitpid(thread, WALL)

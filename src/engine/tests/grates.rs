@@ -213,7 +213,7 @@ fn a_handler_that_never_returns_ends_with_its_grate() {
 #[test]
 fn a_handler_is_asked_once_of_a_call_that_moves_data() {
     let runner = Runner::new();
-    // Counts its calls, and tells the count to who asks for its id.
+    // Counts its calls, and returns the count to a call with its id.
     let counts = |rest: &str| {
         let count = format!(
             "(func $count (param $c i32) (result i64)
@@ -227,8 +227,8 @@ fn a_handler_is_asked_once_of_a_call_that_moves_data() {
     runner.install("pass.wasm", &counts("(i64.const -9223372036854775807)"));
     runner.install("forward.wasm", &counts("(call $forward (local.get $c))"));
     runner.install("seven.wasm", &counts("(i64.const 7)"));
-    // A pipe; what the host does; what it refuses; a descriptor and a place that are none. The sum
-    // of all results, and the count.
+    // A pipe; a call that the host makes; one that it refuses; a descriptor and an address that do
+    // not exist. The sum of all results, and the count.
     let call = |nr: u32, fd: &str, at: &str| format!("(call $sys3 (i32.const {nr}) {fd} {at} (i64.const 1))");
     let (from, to) = ("(i64.load32_u (i32.const 0x10e00))", "(i64.load32_u (i32.const 0x10e04))");
     let (none, good, bad) = ("(i64.const -1)", "(i64.const 0x10e08)", "(i64.const 0xfffffff0)");

@@ -3,9 +3,9 @@
 //! The engine: `code` imports nothing, `space` only `code`. The folders above hang together by
 //! Guest and HostThread, which each of them needs.
 //!
-//! The kernel: `LAYERS`, from the bottom. `BODY` is a circle: a cage has descriptors, and files are
-//! shown by /proc, which tells of cages; who asked for SIGIO is a cage, and a terminal has one in
-//! front; and all of them are told which call they are part of (`Ctx`).
+//! The kernel: `LAYERS`, from the bottom. `BODY` is a circle: a cage has descriptors, and /proc
+//! shows files and cages; the receiver of SIGIO is a cage, and a terminal has a foreground cage;
+//! and all of them get the call that they are part of (`Ctx`).
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 /// Folders of the engine, and which others each may import from.
 const ENGINE: [(&str, &[&str]); 2] = [("code", &[]), ("space", &["code"])];
 
-/// Modules of the kernel: each may import from those beside it and before it.
+/// Modules of the kernel: each may import from those in its own row and in rows before it.
 const LAYERS: [&[&str]; 6] = [
     &["lock", "sealed", "text"],
     &["host", "mem"],

@@ -27,7 +27,7 @@ lind-cc b.o -L. -ltwice -Wl,--exclude-libs,ALL -Wl,--defsym,x=1 -Wl,--undefined-
 ! $TRIPLE-ld -shared a.o -o a.so 2>err && grep -q 'shared libraries' err
 lind-cc -Wl,--whole-archive libtwice.a -Wl,--no-whole-archive b.o -o prog5 && magic prog5
 
-# A device is written to, not replaced, as root too; and nothing is put beside it.
+# A device is written to, not replaced, even by root; and no file is made beside it.
 ln -s /dev/null sink && lind-cc a.o b.o -o sink && [ -L sink ]
 
 # Partial links.

@@ -1,5 +1,5 @@
-# The driver's start: a build starts it for every file, so it loads what the step wants and no more,
-# and an installed one is compiled.
+# Tests the start of the driver: a build starts it for every file, so it loads only the modules that
+# a step needs, and an installed driver is compiled.
 printf 'int x;\n' >a.c
 printf 'int main(void) { return 0; }\n' >main.c
 bin=$(dirname "$(command -v lind-cc)")
