@@ -128,7 +128,7 @@ static int is_one_of(const char *events, const char *one, const char *other)
 	return !strcmp(events, one) || !strcmp(events, other) || (printf("heard %s\n", events), 0);
 }
 
-/* A file that is watched, in a directory that is: the directory is told first. */
+/* A watched file in a watched directory: the directory's event comes first. */
 static void check_file_itself(void)
 {
 	struct timespec both[2] = { { 1, 0 }, { 2, 0 } }, second[2] = { { 0, UTIME_OMIT }, { 3, 0 } }, first[2] = { { 3, 0 }, { 0, UTIME_OMIT } };
@@ -300,7 +300,7 @@ static void check_waiting(void)
 	heard();
 }
 
-/* Too many events are told as one that says so. */
+/* Too many events are reported by a single event, IN_Q_OVERFLOW. */
 static void check_overflow(void)
 {
 	int d = watch("d", 'd', IN_ATTRIB), f, many = 0;

@@ -125,7 +125,7 @@ static void check_locks(void)
 	pid_t child;
 
 	NEED(both >= 0 && read_only >= 0 && other >= 0);
-	/* Events that are alike are told once. */
+	/* Consecutive equal events are reported once. */
 	CHECK_STR(heard(), "o");
 	CHECK_EQ(record_lock(read_only, F_SETLK, F_RDLCK, 0), 0);
 	CHECK_EQ(record_lock(both, F_SETLK, F_WRLCK, 1), 0);

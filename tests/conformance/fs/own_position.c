@@ -1,5 +1,5 @@
-/* preadv2 and pwritev2: an offset of -1 is the file's own position, whatever the flags; of other
- * negative ones there are none. */
+/* preadv2 and pwritev2: an offset of -1 is the file's own position, whatever the flags; other
+ * negative offsets fail. */
 #include "check.h"
 
 #include <signal.h>

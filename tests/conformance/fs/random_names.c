@@ -1,5 +1,5 @@
-/* Two directories of files with links under 5,000 random operations, held against a table of who is
- * where. */
+/* Two directories of files with links under 5,000 random operations, compared with a table of the
+ * names. */
 #include "check.h"
 
 #include <sys/stat.h>

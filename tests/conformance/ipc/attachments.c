@@ -1,5 +1,5 @@
-/* shm_nattch: who has a segment, over fork, vfork, exec, threads, ends of all kinds, and when parts
- * of it are unmapped, protected or moved. */
+/* shm_nattch: the number of attachments, over fork, vfork, exec, threads, ends of all kinds, and
+ * when parts of a segment are unmapped, protected or moved. */
 #include "check.h"
 
 #include <pthread.h>

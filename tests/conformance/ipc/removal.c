@@ -80,7 +80,8 @@ static void nap(void)
 	nanosleep(&(struct timespec){ 0, 1000000 }, NULL);
 }
 
-/* Which number each waits for is told: of several operations, the one that does not hold. */
+/* Waits until the number that each process waits for is reported: of several operations, the one
+ * that does not hold. */
 static void until_all_wait(int first, int second, int zero)
 {
 	for (int i = 0; i < 5000; i++, nap())

@@ -1,5 +1,5 @@
-/* shmctl(SHM_LOCK, SHM_UNLOCK): the mode says so, RLIMIT_MEMLOCK is the limit, and only the owner
- * may. */
+/* shmctl(SHM_LOCK, SHM_UNLOCK): the mode shows the lock, RLIMIT_MEMLOCK is the limit, and only the
+ * owner may. */
 #include "check.h"
 
 #include <sys/resource.h>

@@ -84,8 +84,8 @@ static long on_stack(int n)
 	return total;
 }
 
-/* Many an old program leaves out the mode of a file that it makes. Which one it then has is
- * nobody's business. */
+/* Many old programs leave out the mode of a file that they make. The resulting mode does not
+ * matter. */
 static void without_mode(void)
 {
 	int fd = open("made", O_WRONLY | O_CREAT);

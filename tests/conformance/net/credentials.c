@@ -39,7 +39,7 @@ int main(void)
 	message.msg_controllen = sizeof control;
 	CHECK_EQ(recvmsg(pair[1], &message, 0), 1);
 	CHECK_EQ(message.msg_flags & MSG_CTRUNC, 0);
-	/* No room for them: they are dropped, and msg_flags says so. */
+	/* Without space for them: they are dropped, and msg_flags reports it. */
 	CHECK_EQ(send(pair[0], "y", 1, 0), 1);
 	message.msg_control = NULL;
 	message.msg_controllen = 0;

@@ -72,7 +72,7 @@ int main(void)
 	close(fds[1]);
 	CHECK_EQ(read(p[0], text, 8), 0);
 
-	/* Without room for all, some are dropped and msg_flags says so. */
+	/* Without space for all, some are dropped and msg_flags reports it. */
 	NEED(send_fds(pair[0], (int[3]){ fd, fd, fd }, 3) == 1);
 	CHECK_EQ(receive_fds(pair[1], fds, 1, 0, &said), 1);
 	CHECK(said & MSG_CTRUNC);

@@ -122,7 +122,7 @@ static void in_each_way(int kind)
 	}
 	CHECK_EQ(write(pair[1], "x", 1), 1);
 	comes_from_child(pair[0], 1, getpid());
-	/* And the other way: he who asks says himself who he is. */
+	/* And the other way: a socket with SO_PASSCRED sends its own credentials. */
 	CHECK_EQ(write(pair[0], "x", 1), 1);
 	CHECK_EQ(receive(pair[1], large, 1, 256).cred.pid, NONE);
 	close(pair[0]);
@@ -226,7 +226,7 @@ static void claims(void)
 	int pair[2];
 
 	NEED(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair) == 0);
-	/* Of a claim even he hears who asks for it afterwards. */
+	/* A claim is received even if the receiver asks for credentials only afterwards. */
 	CHECK_EQ(send_with(pair[1], &own, -1), 1);
 	CHECK_EQ(asks(pair[0]), 0);
 	comes_from_child(pair[0], 1, getpid());

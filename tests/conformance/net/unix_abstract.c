@@ -1,5 +1,5 @@
-/* Names without a file, of every length there is: who is reached by them, and who is told what they
- * are. */
+/* Names without a file, of every possible length: the sockets that they reach, and the addresses
+ * that are returned. */
 #include "check.h"
 #include <stddef.h>
 #include <sys/socket.h>
@@ -90,8 +90,8 @@ static void check_length(int length)
 	close(to);
 }
 
-/* One of these at a time in the whole namespace, which the host and all cages share: who has this
- * name goes on. */
+/* One of these tests at a time in the whole namespace, which the host and all cages share: the
+ * holder of this name goes on. */
 static void alone(void)
 {
 	static const char lock[] = "\0lind unix_abstract";

@@ -1,5 +1,5 @@
-/* Messages to unix sockets by name: sendmsg and sendmmsg, with and without descriptors, and whom
- * they come from. */
+/* Messages to unix sockets by name: sendmsg and sendmmsg, with and without descriptors, and their
+ * senders' addresses. */
 #include "check.h"
 #include <fcntl.h>
 #include <stddef.h>

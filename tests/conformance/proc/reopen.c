@@ -40,7 +40,7 @@ static void check_pipes(void)
 	close(other), close(own), close(p[0]);
 }
 
-/* A pipe that is standard output is written on by whoever opens it. */
+/* A pipe that is standard output can be opened for writing again. */
 static void check_standard(void)
 {
 	char text[8] = { 0 };

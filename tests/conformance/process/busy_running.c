@@ -197,7 +197,7 @@ static void programs(void)
 	CHECK_EQ(waitpid(pid, &status, 0), pid);
 	close(fd);
 
-	/* A program that was not found or could not be run is nobody's. */
+	/* A program that was not found or could not be run is not busy. */
 	CHECK_EQ(chmod("program", 0600), 0);
 	pid = fork();
 	NEED(pid >= 0);

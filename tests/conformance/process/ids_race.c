@@ -20,7 +20,7 @@ static const char *name_of(int user, char *name)
 	return name;
 }
 
-/* Whether every file is open to whom it belongs alone. User 0 is root, to whom all are open. */
+/* Whether every file is open only to its owner. User 0 is root, to whom all are open. */
 static int right(void)
 {
 	char name[16];

@@ -1,5 +1,5 @@
-/* personality(2): what is set is told, inherited and kept over exec; two of its flags change what
- * other calls say. */
+/* personality(2): the value is returned, inherited and kept over exec; two of its flags change the
+ * results of other calls. */
 #include "../check.h"
 #include <sys/personality.h>
 #include <sys/select.h>

@@ -7,7 +7,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-/* There is no more, for who is nice already. */
+/* A process that is nice already cannot get a better niceness. */
 static int at_most(int niceness)
 {
 	return niceness < 19 ? niceness : 19;

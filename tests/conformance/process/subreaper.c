@@ -24,7 +24,7 @@ static void flag(void)
 	CHECK_EQ(prctl(PR_SET_CHILD_SUBREAPER, 5), 0);
 	CHECK_EQ(get(), 1);
 	CHECK_ERRNO(prctl(PR_GET_CHILD_SUBREAPER, (int *)8), EFAULT);
-	/* A child has not asked for it. */
+	/* A child does not inherit the attribute. */
 	pid = fork();
 	NEED(pid >= 0);
 	if (pid == 0)
@@ -201,7 +201,7 @@ static void group(void)
 	hear_no_more(ends);
 }
 
-/* Without anybody who asked, an orphan is init's, whoever asks later. */
+/* Without a subreaper, an orphan's parent is init, also if a process becomes a subreaper later. */
 static void nobody(void)
 {
 	int ends[2];

@@ -1,4 +1,4 @@
-/* Faults with a handler: what it is told, leaving it by siglongjmp, and mending what was wrong. */
+/* Faults with a handler: its arguments, leaving it by siglongjmp, and mending the cause. */
 #include "../check.h"
 #include <setjmp.h>
 #include <signal.h>

@@ -71,7 +71,7 @@ int main(void)
 	killed(copy);
 	killed(throw);
 	killed(copy_with_a_lock);
-	/* It left a word for whoever takes its lock. */
+	/* It left a word for the next owner of its lock. */
 	CHECK_EQ(pthread_mutex_lock(lock), EOWNERDEAD);
 	CHECK_EQ(munmap((void *)ready, 4096), 0);
 	return check_done();

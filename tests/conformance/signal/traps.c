@@ -1,5 +1,4 @@
-/* SIGFPE and SIGILL with handlers: what they are told, leaving them by siglongjmp, and what happens
- * without. */
+/* SIGFPE and SIGILL with handlers: their arguments, leaving them by siglongjmp, and the default. */
 #include "../check.h"
 #include <setjmp.h>
 #include <signal.h>

@@ -1,8 +1,8 @@
 /*
- * Cancellation points: one that was asked for before acts at each of them, though none would block;
- * what a thread waits in while it has cancellation disabled, or that is none of them, is not
- * disturbed; asynchronous cancellation acts when it is enabled; and a handler that has calls made
- * again does not keep a thread in one.
+ * Cancellation points: an earlier request acts at each of them, though none would block; a wait
+ * with cancellation disabled, or in a call that is not a cancellation point, is not disturbed;
+ * asynchronous cancellation acts when it is enabled; and a handler with SA_RESTART does not keep a
+ * thread in a call.
  */
 #include "../check.h"
 #include <poll.h>

@@ -80,7 +80,7 @@ static int woken(uint32_t how)
 		while (!sleeps(children[i]))
 			nanosleep(&(struct timespec){ 0, 1000000 }, NULL);
 	CHECK_EQ(eventfd_write(fd, 1), 0);
-	/* A woken waiter exits; the others are told to when one has, and no more do. */
+	/* A woken waiter exits; the others get the end when one has, and no more wake up. */
 	CHECK(waitpid(-1, &status, 0) > 0);
 	count += WEXITSTATUS(status);
 	nanosleep(&(struct timespec){ 0, 200000000 }, NULL);
