@@ -11,16 +11,17 @@ from driver.place import Fail
 HELP = """\
 Usage: lind_compile [OPTIONS] FILE...
 
-Compiles and links C for a cage. Without -o or -c, X.c becomes X.wasm beside it and lindfs/[DIR/]X.cwasm; the latter is
-beside it too where lind is installed. Options of
-gcc (-O2, -D, -I, -L, -l, -c, -o, ...) work as they do there; without an -O option it is -O2.
+Compiles and links C for a cage. Without -o or -c, X.c becomes X.wasm beside it and
+lindfs/[DIR/]X.cwasm; an installed lind_compile writes X.cwasm beside it, too. Options of gcc
+(-O2, -D, -I, -L, -l, -c, -o, ...) work as in gcc; the default is -O2.
 
   -o FILE             write FILE; a name ending in .cwasm is precompiled, with the .wasm beside it
   --output-dir DIR    the folder of lindfs/ for the program
   --no-fpcast         calls with another type than the function's trap, instead of working as they do natively
-  --fork=never        the program cannot fork; --fork=always: what it costs to be able to is paid by programs that do not
-  --compile-grate     the program answers system calls of others: add what the engine needs for that
-  --compile-only      stop at X.wasm as the linker made it
+  --fork=never        the program cannot fork; --fork=always prepares a program that does not
+                      fork, too, to measure the cost
+  --compile-grate     the program is a grate: it handles system calls of other programs
+  --compile-only      stop at X.wasm, without running the passes
   --opt-only          FILE.wasm: run the passes over it, in place
   --precompile-only   FILE.wasm: precompile it into lindfs/[DIR/]
   -s, --static        programs are always static

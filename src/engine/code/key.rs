@@ -265,7 +265,7 @@ fn read_key(data: &Path) -> Result<([u8; 32], KeyFile)> {
 }
 
 fn is_a_link(path: &Path) -> String {
-    format!("{} is a symbolic link, and may lead to where guests are; put the key itself there", path.display())
+    format!("{} is a symbolic link, which may lead into a guest's root; put the key itself there", path.display())
 }
 
 /// Opens without following a link.
@@ -293,7 +293,10 @@ fn check_private(metadata: &std::fs::Metadata, path: &Path) -> Result<()> {
         bail!("{} must belong to you and be readable by nobody else (chmod 600)", path.display());
     }
     if metadata.nlink() != 1 {
-        bail!("{} has another name, which may be where guests are; remove that, or put a copy there", path.display());
+        bail!(
+            "{} has another name, which may be in a guest's root; remove that name, or put a copy here",
+            path.display()
+        );
     }
     Ok(())
 }

@@ -123,8 +123,11 @@ impl Link {
     /// The reason why they cannot be used.
     pub fn keys(&self) -> Result<(Checks, Kept)> {
         let (bytes, _) = self.ask(Request::Keys, None, None, &mut |_, _| ())?;
-        let (checks, kept) = bytes.split_first_chunk().context("no keys")?;
-        Ok((Checks::from_bytes(checks), Kept::of_bytes(kept).context("no place of keys")?))
+        let (checks, kept) = bytes.split_first_chunk().context("the compiler process sent no keys")?;
+        Ok((
+            Checks::from_bytes(checks),
+            Kept::of_bytes(kept).context("the compiler process sent no directories of keys")?,
+        ))
     }
 
     /// The walls around it.
@@ -146,7 +149,7 @@ impl Link {
         let count = |number| usize::try_from(number).unwrap_or(usize::MAX);
         let mut progress = |begun, functions| shown.told(count(begun), count(functions));
         let (_, code) = self.ask(Request::Compile, Some(module), gone, &mut progress)?;
-        code.context("the compiler has handed nothing over")
+        code.context("the compiler process sent no code")
     }
 
     /// Makes later starts of a file quick: they need not read it. A failure costs time, not
@@ -177,17 +180,21 @@ impl Link {
         gone: Option<Gone<'_>>,
         progress: &mut dyn FnMut(u32, u32),
     ) -> Result<(Vec<u8>, Option<OwnedFd>)> {
-        let socket = self.socket.as_ref().ok_or_else(|| told(Errno::EAGAIN, "no process to compile it (ulimit -u)"))?;
-        let (ours, theirs) = wire::pair().map_err(|error| of_host(error, "no sockets to ask the compiler by"))?;
+        let socket = self
+            .socket
+            .as_ref()
+            .ok_or_else(|| told(Errno::EAGAIN, "cannot start the compiler process (check `ulimit -u`)"))?;
+        let (ours, theirs) =
+            wire::pair().map_err(|error| of_host(error, "cannot make sockets for the compiler process"))?;
         loop {
             ensure!(gone.is_none_or(|gone| !gone()), Errno::EINTR);
             match wire::ask(socket.as_fd(), request, theirs.as_fd(), file) {
                 Ok(()) => break,
                 Err(HostErrno::AGAIN | HostErrno::INTR) => std::thread::sleep(ROOM),
                 Err(HostErrno::PIPE | HostErrno::CONNRESET) => {
-                    return Err(told(Errno::EAGAIN, "the process that compiles has gone"));
+                    return Err(told(Errno::EAGAIN, "the compiler process has exited"));
                 }
-                Err(error) => return Err(of_host(error, "the compiler cannot be asked")),
+                Err(error) => return Err(of_host(error, "cannot send to the compiler process")),
             }
         }
         drop(theirs);
@@ -196,15 +203,15 @@ impl Link {
                 Ok(Heard::Message((Answer::Progress(begun, functions), _))) => progress(begun, functions),
                 Ok(Heard::Message((Answer::Done(bytes), file))) => return Ok((bytes, file)),
                 Ok(Heard::Message((Answer::Failed(errno, reason), _))) => return Err(told(errno, reason)),
-                Ok(Heard::Nonsense) => return Err(told(Errno::EIO, "the compiler talks nonsense")),
+                Ok(Heard::Nonsense) => return Err(told(Errno::EIO, "the compiler process sent an invalid message")),
                 Ok(Heard::Closed) => {
-                    return Err(told(Errno::ENOMEM, "the compiler ended: it takes more memory than there is"));
+                    return Err(told(Errno::ENOMEM, "the compiler exited: it ran out of memory"));
                 }
                 Err(HostErrno::AGAIN | HostErrno::INTR) => {
                     ensure!(gone.is_none_or(|gone| !gone()), Errno::EINTR);
                     wait(&ours, gone.map(|_| LOOK));
                 }
-                Err(error) => return Err(of_host(error, "what the compiler says cannot be heard")),
+                Err(error) => return Err(of_host(error, "cannot receive from the compiler process")),
             }
         }
     }

@@ -219,7 +219,7 @@ impl Server {
                 None => {
                     let error = std::io::Error::last_os_error();
                     let errno = Errno::from_raw(error.raw_os_error().unwrap_or(libc::EAGAIN));
-                    return Err(Told::new(errno, format!("no process to compile it: {error}")));
+                    return Err(Told::new(errno, format!("cannot start a process to compile it: {error}")));
                 }
             },
         }

@@ -33,7 +33,8 @@ impl Secret {
     /// The key is zero modulo the group's order: one key in 2^256.
     pub fn of(key: &[u8; 32]) -> Result<Secret> {
         let seed = Seed::new(blake3::derive_key("lind-boot signature of compiled code", key));
-        let pair = KeyPair::try_from_seed(seed).map_err(|error| anyhow!("the key signs nothing: {error}"))?;
+        let pair =
+            KeyPair::try_from_seed(seed).map_err(|error| anyhow!("the key cannot be used for signing: {error}"))?;
         let notes = blake3::derive_key("lind-boot note of a verified module", key);
         Ok(Secret { signing: pair.sk, checks: Checks { public: *pair.pk, notes } })
     }

@@ -195,7 +195,7 @@ fn patch<const N: usize>(
 ) -> Result<()> {
     let place = bytes.get_mut(at..).and_then(|bytes| bytes.first_chunk_mut::<N>());
     let place = place.context("a relocation beyond its section")?;
-    let old = read(*place).context("a relocation of what is no pointer")?;
+    let old = read(*place).context("a relocation of a place without a pointer")?;
     let new = old.checked_sub(start).and_then(|old| moved.get(old as usize));
     if let Some(new) = new {
         *place = write(*new);
