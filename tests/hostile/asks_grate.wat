@@ -1,4 +1,4 @@
-;; Passes getuid on by call_by, made as its client's call.
+;; Passes getuid on by call_by, as a call of its client.
 ;; library
 ;; grate
 (elem (table $handlers) (i32.const 1) func $as_client)

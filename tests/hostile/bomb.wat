@@ -1,4 +1,5 @@
-;; A cage that starts itself, which starts itself, until there may be no more: EAGAIN or ENOMEM, and all of them end.
+;; A cage that starts itself, which starts itself, up to the limit: EAGAIN or ENOMEM, and all of
+;; them end.
 ;; expect: exit 0
 ;; alone: it fills the runner
 (func $main (local $pid i64)

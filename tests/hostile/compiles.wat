@@ -1,5 +1,6 @@
-;; Runs a module that takes minutes to compile, or, without an argument, has six children do so: SIGKILL ends those that the compiler
-;; has begun with and those whose turn has not come. With two arguments it does that, says so, and waits for its input to end.
+;; Runs a module that takes minutes to compile, or, without an argument, has six children do so:
+;; SIGKILL ends those whose compilation has begun and those whose turn has not come. With two
+;; arguments it does that, prints it, and waits for the end of its input.
 ;; library
 (data $slow "/slow.wasm\00")
 

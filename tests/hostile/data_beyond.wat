@@ -1,4 +1,4 @@
-;; Data beyond what the module says its data are: there is nothing mapped to put them in.
+;; A data image with pages beyond the declared data: nothing is mapped there.
 ;; expect: signal 11
 (global (export "__heap_base") i32 (i32.const 0x20000))
 (data $a "aaaaaaaaaaaaaaaa")

@@ -1,4 +1,4 @@
-;; Says that its memory begins with two pages, of which one is in its heap, and has none of them.
+;; Claims a data image of two pages, one of them in its heap, and contains neither.
 ;; whole
 ;; expect: exit 126
 ;; says: lind.data

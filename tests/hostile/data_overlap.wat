@@ -1,5 +1,6 @@
-;; A start function as the linker writes it, but for segments that overlap, fillings that are no zeroes, and empty ones anywhere: memory
-;; and the global are what the function says, as if it had been run.
+;; A start function as the linker writes it, but for segments that overlap, fillings with other
+;; bytes than zeroes, and empty ones anywhere: memory and the global are as if the function had
+;; been run.
 ;; expect: exit 0
 (global $tls (export "__tls_base") (mut i32) (i32.const 5))
 (data $a "aaaaaaaaaaaaaaaa") (data $b "bbbb") (data $none "")

@@ -1,4 +1,4 @@
-;; Says that its memory begins with more pieces than there are numbers.
+;; Claims a data image of more pieces than there are numbers.
 ;; whole
 ;; expect: exit 126
 ;; says: lind.data

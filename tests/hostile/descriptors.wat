@@ -1,4 +1,5 @@
-;; Every descriptor there is: EMFILE for all that make more, and closing them all makes room again.
+;; Opens all descriptors that the limit allows: EMFILE for all calls that make more, and after
+;; closing them new ones can be opened.
 ;; expect: exit 0
 ;; file: data 10000
 (data $path "/data\00")

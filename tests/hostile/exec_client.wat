@@ -1,4 +1,5 @@
-;; Calls of a grate that runs another program meanwhile, from this cage and from a child: dead entries, EIO. Both can end.
+;; Calls a grate that runs another program meanwhile, from this cage and from a child: dead
+;; entries, EIO. Both can end.
 ;; expect: exit 0
 ;; chain: exec_grate
 (func $main (local $pid i64) (local $got i64)

@@ -1,4 +1,5 @@
-;; Ids of cages that are not the caller's to name: its parent's memory, descriptors and process, and cages that never were.
+;; Ids of cages that the caller may not name: its parent's memory, descriptors and process, and
+;; cages that never existed.
 ;; expect: exit 0
 ;; chain: policy_grate
 (global $me (mut i64) (i64.const 0))

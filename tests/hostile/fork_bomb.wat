@@ -1,4 +1,4 @@
-;; A cage that forks, whose child forks, until there may be no more: EAGAIN or ENOMEM, and all of them end.
+;; A cage that forks, whose child forks, up to the limit: EAGAIN or ENOMEM, and all of them end.
 ;; whole
 ;; expect: exit 0
 ;; alone: it fills the runner

@@ -1,4 +1,5 @@
-;; Programs that do not keep to the contract of fork harm only themselves. What each does hangs on the number of forks so far.
+;; Programs that break the contract of fork harm only themselves. The number of forks so far
+;; decides what each does.
 ;; whole
 ;; expect: exit 0
 (module
@@ -26,7 +27,7 @@
 		(global.set $pinned (i32.const 1))
 		(call $want (i64.const -38) (i64.extend_i32_s (call $fork)) (i32.const 11))
 		(global.set $pinned (i32.const 0))
-		;; A stack pointer that points nowhere: the program's own affair.
+		;; An invalid stack pointer harms only the program.
 		(global.set $sp (i32.const 64))
 		(call $unwinds)
 		;; Calls instead of unwinding, and another fork.

@@ -1,4 +1,5 @@
-;; Forks while it says that an exception is being handled: refused, and told each time. cases.py has it told to who does not listen.
+;; Forks while it claims that an exception is being handled: refused, with a message each time.
+;; cases.py runs it with a reader that does not listen.
 ;; whole
 ;; expect: exit 0
 ;; says: fork while an exception is being handled is not supported

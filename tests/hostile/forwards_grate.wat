@@ -1,4 +1,5 @@
-;; Passes call_by on by call_by, and by make_syscall: both say the same, or the client gets 1.
+;; Passes call_by on by call_by, and by make_syscall: both have the same result, or the client
+;; gets 1.
 ;; library
 ;; grate
 (elem (table $handlers) (i32.const 1) func $both)

@@ -1,4 +1,5 @@
-;; Any number with any arguments gets an answer: 300,000 calls of random numbers with arguments picked to hurt.
+;; Every number with any arguments gets an answer: 300,000 calls of random numbers with malicious
+;; arguments.
 ;; expect: exit 0
 ;; alone: its calls leave descriptors and mappings behind until it ends
 (global $seed (mut i64) (i64.const 0x9e3779b97f4a7c15))

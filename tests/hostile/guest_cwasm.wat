@@ -1,4 +1,5 @@
-;; A cage makes compiled code: bytes of its own, a valid file with one byte changed, and one with another's tag. None is run.
+;; A cage writes compiled code: bytes of its own, a valid file with one byte changed, and one
+;; with another's signature. None is run.
 ;; library
 (data $valid "/good.cwasm\00")
 (data $own "/own.cwasm\00")

@@ -1,4 +1,5 @@
-;; Signal handlers that are not there, of odd types, without a stack, without an end: each ends its own cage at most.
+;; Signal handlers that do not exist, of odd types, without a stack, without an end: each ends
+;; its own cage at most.
 ;; expect: exit 0
 (global $sp (export "__stack_pointer") (mut i32) (i32.const 0x20000))
 (global $calls (mut i64) (i64.const 0))

@@ -1,5 +1,5 @@
-;; A child that has no handler run, by what is for functions that call setjmp only, and then calls nothing any more: it stops, and
-;; it ends by a signal without a handler, and by SIGKILL.
+;; A child that keeps handlers from running, by the import for functions that call setjmp, and
+;; then calls nothing any more: it stops, and a signal without a handler and SIGKILL end it.
 ;; expect: exit 0
 (func $poll (export "__lind_poll"))
 (func $spin (call $poll) (loop $turn (br $turn)))

@@ -1,4 +1,4 @@
-;; The host has no more descriptors: EMFILE, until some are closed.
+;; The host runs out of descriptors: EMFILE, until some are closed.
 ;; library
 (data $path "/data\00")
 (func $fill (result i64) (local $fd i64) (local $count i64)

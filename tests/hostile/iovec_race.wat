@@ -1,4 +1,5 @@
-;; Another thread changes how long a buffer is said to be while it is written under RLIMIT_FSIZE: what was measured is what is written.
+;; Another thread changes the length of a buffer while it is written under RLIMIT_FSIZE: the
+;; measured length is the written one.
 ;; whole
 ;; expect: exit 0
 (module

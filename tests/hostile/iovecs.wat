@@ -1,4 +1,4 @@
-;; Vectors that are too many, not aligned, at the edge, or say that they hold everything.
+;; Vectors that are too many, not aligned, at the edge, or claim to hold everything.
 ;; expect: exit 0
 ;; file: data 10000
 (data $path "/data\00")

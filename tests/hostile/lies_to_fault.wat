@@ -1,4 +1,5 @@
-;; Calls that the fault grate would shorten, fail or put off, with arguments that lie: errnos, as without it.
+;; Calls that the fault grate would shorten, fail or delay, with malicious arguments: the same
+;; errnos as without it.
 ;; expect: exit 0
 ;; alone: the line is found by names, which only the runner's own is
 ;; behind: fault_grate --quiet -r %read,%write:short=1 -r openat,stat:path=/secret*,errno=EIO -r getcwd:delay=1ms

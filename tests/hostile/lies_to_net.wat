@@ -1,4 +1,5 @@
-;; Addresses, messages and lengths that lie, to the net grate: each an errno, and what is denied stays denied.
+;; Malicious addresses, messages and lengths for the net grate: each gets an errno, and denied
+;; addresses stay denied.
 ;; expect: exit 0
 ;; alone: the line is found by names, which only the runner's own is
 ;; behind: net_grate --allow connect,send\ 127.0.0.1\ 9 --allow bind\ 127.0.0.1

@@ -1,4 +1,5 @@
-;; Lengths that wrap, pieces that are not there, numbers that are none, to the resource grate: errnos, and the limit holds to the byte.
+;; Lengths that wrap, pieces and numbers that do not exist, for the resource grate: errnos, and
+;; the limit holds to the byte.
 ;; expect: exit 0
 ;; alone: the line is found by names, which only the runner's own is
 ;; behind: resource_grate --write-bytes file=4096 --memory 512M --files 40

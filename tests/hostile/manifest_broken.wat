@@ -1,4 +1,4 @@
-;; What declares something unreadable is no program.
+;; A module with an unreadable declaration does not run.
 ;; expect: exit 126
 ;; alone: it is no program
 ;; says: the manifest has an entry "owns everything"

@@ -1,4 +1,4 @@
-;; Nor is what ends in the middle of a declaration.
+;; Nor does one that ends in the middle of a declaration.
 ;; expect: exit 126
 ;; alone: it is no program
 ;; says: the manifest is cut off

@@ -1,4 +1,5 @@
-;; All the memory there is, and more pieces than there may be: ENOMEM, and giving back makes room again.
+;; Allocates all memory, and splits it into more pieces than allowed: ENOMEM, and after unmapping
+;; there is memory again.
 ;; expect: exit 0
 (func $protect (param $at i64) (param $len i64) (param $prot i64) (result i64)
 	(call $s3 (i32.const 10) (local.get $at) (local.get $len) (local.get $prot)))
@@ -20,7 +21,7 @@
 			(br_if $next (i64.lt_u (local.get $page) (i64.add (local.get $at) (i64.const 0x20000000))))))
 	(call $want (i64.const -12) (local.get $result))
 	(call $want (i64.const -12) (call $s2 (i32.const 11) (i64.add (local.get $page) (i64.const 0x1000)) (i64.const 4096)))
-	;; What was there still is.
+	;; The contents are still there.
 	(i64.store (i32.wrap_i64 (i64.add (local.get $at) (i64.const 4096))) (i64.const 7))
 	(call $want (i64.const 0) (i64.load (i32.wrap_i64 (local.get $at))))
 	(call $want (i64.const 0) (call $s2 (i32.const 11) (local.get $at) (i64.const 0xc0000000)))

@@ -1,4 +1,4 @@
-;; Numbers that are no calls: ENOSYS.
+;; Numbers that do not name a call: ENOSYS.
 ;; expect: exit 0
 (func $main (local $nr i32)
 	(local.set $nr (i32.const 470))

@@ -1,5 +1,5 @@
-;; What only grates of the command line may ask for, by a program that is none of them: the runner's files, and to tell of a denial where nobody
-;; listens.
+;; Calls that only grates of the command line may make, by another program: the runner's files,
+;; and reports of denials that nobody reads.
 ;; expect: exit 0
 (func $main
 	(call $want (i64.const -1) (call $s1 (i32.const 1011) (i64.const 0)))

@@ -51,5 +51,5 @@
 	(call $want (i64.const -14) (call $s3 (i32.const 2) (i64.const 0x1ff00) (i64.const 0) (i64.const 0)))
 	(memory.fill (i32.const 0x12000) (i32.const 97) (i32.const 0x2000))
 	(call $want (i64.const -36) (call $s3 (i32.const 2) (i64.const 0x12000) (i64.const 0) (i64.const 0)))
-	;; What ends at the last mapped byte is no error.
+	;; A range that ends at the last mapped byte is allowed.
 	(call $want (i64.const 16) (call $s4 (i32.const 17) (i64.const 9) (i64.const 0x1fff0) (i64.const 16) (i64.const 0))))

@@ -1,4 +1,4 @@
-;; A client tries to remove, replace and bypass what its grate put in front of it, and its child after it.
+;; A client tries to remove, replace and bypass its grate, and its child after it.
 ;; expect: exit 0
 ;; chain: policy_grate
 ;; grate

@@ -1,5 +1,5 @@
-;; A cage that starts itself, which starts itself, until there may be no more: each of them is behind the policy, at its birth and after its
-;; child. Where the grate itself finds no room for its part, calls fail.
+;; A cage that starts itself, which starts itself, up to the limit: each of them is behind the
+;; policy, at its birth and after its child. If the grate itself lacks memory, calls fail.
 ;; expect: exit 0
 ;; chain: policy_grate
 ;; alone: it fills the runner

@@ -1,4 +1,5 @@
-;; A client gets no other table by running another program, nor by a child that begins with handlers of its own or with those of before.
+;; A client gets no other table by running another program, nor by a child that begins with
+;; handlers of its own or with earlier ones.
 ;; expect: exit 0
 ;; chain: policy_grate
 ;; grate

@@ -1,4 +1,4 @@
-;; Says that its client is user 4242, and answers its calls of 1002.
+;; Tells its client that it is user 4242, and answers its calls of 1002.
 ;; library
 ;; grate
 (elem (table $handlers) (i32.const 1) func $euid $forward)

@@ -1,4 +1,5 @@
-;; A message queue's descriptor is a socket to the host: reading, filling and shutting it misleads only who does it, and nothing waits.
+;; A message queue's descriptor is a socket to the host: reading, filling and shutting it down
+;; misleads only the caller, and nothing waits.
 ;; expect: exit 0
 (data $name "hostile\00")
 (data $attr "\00\00\00\00\00\00\00\00\02\00\00\00\00\00\00\00\10\00\00\00\00\00\00\00")
@@ -11,7 +12,7 @@
 	(call $s5 (i32.const 242) (local.get $fd) (i64.const 0x11200) (i64.const 16) (i64.const 1) (i64.const 0)))
 (func $receive (param $fd i64) (result i64)
 	(call $s5 (i32.const 243) (local.get $fd) (i64.const 0x11300) (i64.const 16) (i64.const 0) (i64.const 0)))
-;; What poll says of a descriptor.
+;; The events of poll for a descriptor.
 (func $ready (param $fd i64) (result i64)
 	(i32.store (i32.const 0x11400) (i32.wrap_i64 (local.get $fd)))
 	(i32.store (i32.const 0x11404) (i32.const 5))
@@ -52,7 +53,7 @@
 	(call $want (i64.const -22) (call $s3 (i32.const 0) (global.get $queue) (i64.const 0x12000) (i64.const 16)))
 	(drop (call $s2 (i32.const 48) (global.get $queue) (i64.const 2)))
 	(call $turn)
-	;; Structs that are not there, names that are none, a queue too many times.
+	;; Invalid structs, invalid names, and a queue opened too often.
 	(call $want (i64.const -14) (call $s4 (i32.const 240) (i64.const 0x11000) (i64.const 0x42) (i64.const 0x180) (i64.const 8)))
 	(call $want (i64.const -14) (call $s3 (i32.const 245) (global.get $queue) (i64.const 8) (i64.const 0)))
 	(call $want (i64.const -14) (call $s2 (i32.const 244) (global.get $queue) (i64.const 0xfffffff8)))

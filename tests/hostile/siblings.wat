@@ -1,5 +1,6 @@
-;; A grate reaches for a cage beside it, for their parent and for cages that never were: from its program, and from a handler that serves its own
-;; client. All of it is refused, and the cage beside it has noticed nothing.
+;; A grate reaches for a sibling cage, for their parent and for cages that never existed: from
+;; its program, and from a handler that serves its own client. All calls are refused, and the
+;; sibling notices nothing.
 ;; expect: exit 0
 ;; grate
 (elem (table $handlers) (i32.const 1) func $serve)

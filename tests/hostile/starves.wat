@@ -1,4 +1,5 @@
-;; Has a child run a module whose compilation takes more memory than there is: the child gets ENOMEM, and nobody else is harmed.
+;; Has a child run a module whose compilation needs more memory than there is: the child gets
+;; ENOMEM, and nobody else is harmed.
 ;; library
 (data $slow "/slow.wasm\00")
 

@@ -1,4 +1,4 @@
-;; Tables that grow until they may not: they count as memory.
+;; Tables that grow up to the limit: they count as memory.
 ;; library
 (table $a 0 1048576 funcref) (table $b 0 1048576 funcref) (table $c 0 1048576 funcref) (table $d 0 1048576 funcref)
 (func $main (local $grown i32)

@@ -1,5 +1,5 @@
-;; Threads without our libc: blocks that are nowhere, words that cannot be written, lists that are rings, threads until
-;; there may be no more, and the end of all of them at once.
+;; Threads without our libc: blocks at invalid addresses, words that cannot be written, lists
+;; that are rings, threads up to the limit, and the end of all of them at once.
 ;; whole
 ;; expect: exit 0
 ;; alone: it fills the runner
@@ -19,7 +19,7 @@
 			(local.get $block) (local.get $ptid) (local.get $ctid) (i64.const 0)))
 
 	(func (export "__lind_thread_start") (param $block i32)
-		;; What the block's address says is what the thread does.
+		;; The block's address decides what the thread does.
 		(if (i32.eq (local.get $block) (i32.const 1)) (then
 			;; Lists and words of nonsense, then the end.
 			(i32.store (i32.const 0x30000) (i32.const 0x30010))
@@ -51,7 +51,7 @@
 		;; The words cannot be written: no thread.
 		(call $want (i64.const -14) (call $thread (i64.const 0x100000) (i64.const 5) (i64.const 8) (i64.const 0)) (i32.const 4))
 		(call $want (i64.const -14) (call $thread (i64.const 0x1000000) (i64.const 5) (i64.const 0) (i64.const -8)) (i32.const 5))
-		;; A word to be cleared that is nowhere, and unaligned: nobody's loss.
+		;; A word to be cleared at an invalid, unaligned address: no effect.
 		(call $want (i64.const 1) (i64.extend_i32_u (i64.gt_s (call $thread (i64.const 0x200000) (i64.const 5) (i64.const 0) (i64.const 3)) (i64.const 0))) (i32.const 6))
 		(call $want (i64.const 1) (i64.extend_i32_u (i64.gt_s (call $thread (i64.const 0x200000) (i64.const 1) (i64.const 0) (i64.const 0x30ffd)) (i64.const 0))) (i32.const 7))
 		(call $until (i32.const 2))

@@ -1,5 +1,6 @@
-;; Exceptions from the first allocation of an instance to far beyond 16 MiB of them that nobody has collected; the last 64 are kept, and stay
-;; what they were. Of a stale base of the heap that they live in these would die.
+;; Throws exceptions from the first allocation of an instance to far beyond 16 MiB of uncollected
+;; ones; the last 64 are kept, and stay unchanged. With a stale base of their heap these would be
+;; lost.
 ;; expect: exit 0
 (type $wide (func (param i64 i64 i64 i64 i64 i64 i64 i64 i64 i64 i64 i64 i64 i64 i64 i64 i64 i64 i64 i64 i64 i64 i64 i64 i64 i64 i64 i64 i64 i64 i64 i64 i64 i64 i64 i64 i64 i64 i64 i64 i64 i64 i64 i64 i64 i64 i64 i64 i64 i64 i64 i64 i64 i64 i64 i64 i64 i64 i64 i64 i64 i64 i64 i64)))
 (tag $wide (type $wide))

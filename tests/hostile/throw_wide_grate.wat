@@ -1,4 +1,4 @@
-;; Its handler of geteuid throws and keeps exceptions, and answers what one of them says.
+;; Its handler of geteuid throws and keeps exceptions, and answers with the value of one of them.
 ;; library
 ;; grate
 (global $calls (mut i64) (i64.const 0))

@@ -1,5 +1,6 @@
-;; As many timers as there may be, all of them due all the time; and timers that are set anew, or made and deleted, without end. Used by cases.py:
-;; without an argument it hammers for as long as a child of its own (with one) waits for its own timer again and again; with two it sets.
+;; As many timers as allowed, all of them always due; and timers that are set again, or made and
+;; deleted, without end. Used by cases.py: without an argument it does this as long as a child of
+;; its own (with one) waits for its own timer repeatedly; with two it sets.
 ;; library
 (func $settime (param $id i32) (param $sec i64) (param $nsec i64)
 	(i64.store (i32.const 0x11100) (local.get $sec))

@@ -1,4 +1,4 @@
-;; Memory is unmapped under a read, and under a copy between cages, again and again.
+;; Memory is unmapped under a read, and under a copy between cages, repeatedly.
 ;; expect: exit 0
 ;; chain: unmap_grate
 ;; file: data 10000

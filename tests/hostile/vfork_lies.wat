@@ -1,4 +1,5 @@
-;; A program that asks for vfork and lies about where its records are, and whose child overwrites them: errnos, or its own end.
+;; A program that asks for vfork with a false address of its records, and whose child overwrites
+;; them: errnos, or its own end.
 ;; whole
 ;; expect: exit 0
 (module
@@ -9,7 +10,7 @@
 	(global $top (export "__lind_fork_top") (mut i32) (i32.const 0))
 	(global (export "__lind_fork_pinned") (mut i32) (i32.const 0))
 	(global $shares (export "__lind_vfork") (mut i32) (i32.const 0))
-	;; What is tried next.
+	;; The number of the next attempt.
 	(global $stage (export "__lind_global_0") (mut i32) (i32.const 0))
 
 	(func $exit (param i32)
@@ -71,7 +72,7 @@
 			(call $syscall (i32.const 61) (i64.const -1) (i64.const 0x20010)
 				(i64.const 0) (i64.const 0) (i64.const 0) (i64.const 0)) (i32.const 23))
 		(call $want (i64.const 4) (i64.and (i64.load32_u (i32.const 0x20010)) (i64.const 0x7f)) (i32.const 24))
-		;; clone with these flags by hand is no vfork.
+		;; clone with these flags by hand is not a vfork.
 		(call $want (i64.const -38) (call $syscall (i32.const 56) (i64.const 0x4111) (i64.const 0)
 			(i64.const 0) (i64.const 0) (i64.const 0) (i64.const 0)) (i32.const 25))
 		(call $exit (i32.const 0)))

@@ -1,5 +1,5 @@
-;; Descriptors, flags and modes with bits above those that the kernel looks at, to a policy that reads them: no file changes. What has
-;; succeeded has done so without: the file is as it was.
+;; Descriptors, flags and modes with bits above those that the kernel uses, for a policy that
+;; reads them: no file changes. A call that succeeds has not changed the file.
 ;; expect: exit 0
 ;; alone: the line is found by names, which only the runner's own is
 ;; behind: readonly_grate
