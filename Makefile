@@ -69,6 +69,9 @@ test: setup ## every test, about an hour the first time; ARGS=fs selects
 	cargo test --workspace --no-default-features --test filters --test grates --test run
 	scripts/test.py $(ARGS)
 
+quick: ## lints and the tests of what changed, in under five minutes after a build; ARGS=COMMIT compares with that
+	scripts/quick.py $(ARGS)
+
 readme-test: setup ## types all that README.md and docs/ say, in a fresh clone with an empty home; takes hours
 	tests/readme/run --fresh
 
@@ -94,4 +97,4 @@ clean: ## removes what was built
 	rm -rf build
 	$(MAKE) --no-print-directory -C grates clean
 
-.PHONY: all help setup tools demo programs sysroot cxx profile rust grates binfmt ports ports-test test readme-test unit-tests bench sandbench check clean
+.PHONY: all help setup tools demo quick programs sysroot cxx profile rust grates binfmt ports ports-test test readme-test unit-tests bench sandbench check clean

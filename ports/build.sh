@@ -30,6 +30,7 @@ while [ $# -gt 0 ]; do
 	*) break ;;
 	esac
 done
+# shellcheck disable=SC2046
 [ $# -gt 0 ] || set -- $(all)
 for name in "$@"; do [ -f "$here/$name/recipe" ] || die "no port $name; there are: $(cd "$here" && echo */recipe | sed 's,/recipe,,g')"; done
 [ -x "$top/target/release/lind-boot" ] && [ -f "$top/build/sysroot/lib/libc.a" ] || die "the runtime is not built: run \`make\`"

@@ -146,7 +146,7 @@ ask_for() {
 # Says how it went: one line for each port.
 finish() {
 	: >"$plan/$name.$side.done"
-	set -- "$1" "$(ls "$plan" | grep -c '\.done$')" "$(grep -c . "$plan/targets")"
+	set -- "$1" "$(find "$plan" -maxdepth 1 -name '*.done' | wc -l)" "$(grep -c . "$plan/targets")"
 	printf '[%d/%d] %s: %s\n' "$2" "$3" "$title" "$1"
 }
 

@@ -35,7 +35,7 @@ def reasons(name: str) -> dict[str, str]:
 
 
 def version(name: str) -> str:
-    found = re.search(r"^(?:tarball=\S*?_(\S*?)(?:[+.]dfsg)?\.orig|version=(\S+)$)", (HERE / name / "recipe").read_text(), re.M)
+    found = re.search(r"^(?:tarball=\S*?_(\S*?)(?:[+.]dfsg)?\.orig|version=(\S+)$)", (HERE / name / "recipe").read_text(), re.MULTILINE)
     return found[1] or found[2] if found else ""
 
 

@@ -65,7 +65,7 @@ fill() {
 fill_tree() {
 	local linux=$top/build/ports/$name/native/source program
 	cp -a "$linux" "$arena/source"
-	find "$arena/source" -name Makefile | xargs grep -lF "$linux" | xargs -r sed -i "s,$linux,$arena/source,g"
+	find "$arena/source" -name Makefile -exec grep -lFZ "$linux" {} + | xargs -0r sed -i "s,$linux,$arena/source,g"
 	[ "$side" = cage ] || return 0
 	mkdir -p "$(dirname "$arena$arena")"
 	ln -s / "$arena$arena"
@@ -125,6 +125,7 @@ for side in ${SIDES:-native cage}; do
 	mkdir -p "$logs"
 	fill || { echo "$name: cannot prepare the tests"; exit 1; }
 	began=$(date +%s)
+	# shellcheck disable=SC2048
 	verdicts ${*:-$(cases)}
 	mv "$logs.results.new" "$logs.results"
 	echo "$name ($side): $(grep -c ' pass$' "$logs.results") of $(grep -c . "$logs.results") pass in $(($(date +%s) - began)) s"

@@ -13,6 +13,7 @@ place=$(mktemp -d "$here/lindfs/micro.XXXXXX")
 trap 'rm -rf "$place"' EXIT
 trap 'exit 130' INT TERM
 
+# shellcheck disable=SC2046
 [ $# -gt 0 ] || set -- $(cd "$here/tests/benchmarks/microbenches" && ls -- *.c | sed 's/\.c$//')
 status=0
 for name in "$@"; do

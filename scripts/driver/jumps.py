@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 import re
 
-
 from driver.place import run
 
 # src/sysroot/src/setjmp/wasm32/probes.c

@@ -27,13 +27,13 @@ REASONS = [
     (r"(get|set|make|swap)context", "A stack cannot be exchanged: WebAssembly keeps the frames of calls out of memory. Linking fails."),
     (r".*f(32|64|128)x?(_r|_l)?|(f32|f64)x?\w+|[df](add|sub|mul|div|fma|sqrt)l?|drem.*",
      "Types `_FloatN` and functions that round to a narrower type: neither is in musl."),
-    (r".*(maximum|minimum|maxmag|minmag|payload|totalorder|fromfp|roundeven|canonicalize[fl]?|canonicalize|nextup|nextdown|llogb|strfrom).*|"
-     r"[jy][01n]l|clog10.*|scalbl|significandl|fe(get|set|test|enable|disable).*|gamma[fl]?",
+    ((r".*(maximum|minimum|maxmag|minmag|payload|totalorder|fromfp|roundeven|canonicalize[fl]?|canonicalize|nextup|nextdown|llogb|strfrom).*|"
+     r"[jy][01n]l|clog10.*|scalbl|significandl|fe(get|set|test|enable|disable).*|gamma[fl]?"),
      "Rare functions of numbers, and the floating point environment, which WebAssembly has not got."),
     (r"pkey_.*|modify_ldt|arch_prctl|sigreturn|profil|sprofil|mcount|moncontrol|monstartup|isfdtype", "The machine's or the kernel's own."),
-    (r"(get|set|end|f?get|sget|put)(alias|fs|netgr|rpc|sg|ttye|ttyn).*|innetgr|i?ruserok.*|rcmd.*|rexec.*|rresvport.*|ruserpass|bindresvport|"
+    ((r"(get|set|end|f?get|sget|put)(alias|fs|netgr|rpc|sg|ttye|ttyn).*|innetgr|i?ruserok.*|rcmd.*|rexec.*|rresvport.*|ruserpass|bindresvport|"
      r"fgets[gp].*|sgetspent.*|inet_nsap.*|inet6_.*|getaddrinfo_a|gai_(cancel|error|suspend)|(get|set)(ipv4)?sourcefilter|ns_name_.*|"
-     r"res_.*|h_(errlist|nerr)|get(host|net|proto|serv)\w*_r", "Old or rare names of networks."),
+     r"res_.*|h_(errlist|nerr)|get(host|net|proto|serv)\w*_r"), "Old or rare names of networks."),
     (r"dlmopen|dlvsym|dladdr1", "Programs are static."),
     (r"mtrace|muntrace|mcheck.*|mprobe|malloc_(info|stats)", "About glibc's own allocator."),
     (r"register_printf.*|parse_printf_format|printf_size.*", "printf that programs extend."),

@@ -129,7 +129,7 @@ def native(port: str, file: str, words: list[str], directory: str = "native", **
     return Side([str(program), *words], {"PATH": str(NATIVE), "HOME": str(ROOT / PLACE), **more}, ROOT / PLACE / directory)
 
 
-def cage(words: list[str], directory: str = "cage", grates: list[str] = [], **more: str) -> Side:
+def cage(words: list[str], directory: str = "cage", grates: tuple[str, ...] = (), **more: str) -> Side:
     if not RUNNER.is_file():
         raise Failed(f"{RUNNER} is not built: make")
     path = ROOT / PLACE / directory

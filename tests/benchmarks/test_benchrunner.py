@@ -15,12 +15,12 @@ from pathlib import Path
 REPOSITORY = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPOSITORY / "scripts"))
 
-from bench.budgets import verdicts  # noqa: E402
-from bench.building import Builder, launch_line, linked  # noqa: E402
-from bench.model import Column, Failed, Row, Stack  # noqa: E402
-from bench.report import changes, kernels_row, result_json  # noqa: E402
-from bench.selection import available, plan, select  # noqa: E402
-from bench.session import fill_own_rows, parse_output  # noqa: E402
+from bench.budgets import verdicts
+from bench.building import Builder, launch_line, linked
+from bench.model import Column, Failed, Row, Stack
+from bench.report import changes, kernels_row, result_json
+from bench.selection import available, plan, select
+from bench.session import fill_own_rows, parse_output
 
 # A "cage" is a native program here, and a grate makes it take no other way.
 FAKE_COMPILE = '#!/bin/sh\nexec "${CC:-cc}" "$@"\n'

@@ -17,12 +17,12 @@ from pathlib import Path
 REPOSITORY = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPOSITORY / "scripts"))
 
-import overlaybench  # noqa: E402
-from bench.building import CFLAGS  # noqa: E402
-from bench.model import Failed  # noqa: E402
-from bench.overlay import columns, compare, results  # noqa: E402
-from bench.overlay.measure import Suite  # noqa: E402
-from bench.overlay.workloads import CASES, Git, LargeEdit, ReadPath  # noqa: E402
+import overlaybench
+from bench.building import CFLAGS
+from bench.model import Failed
+from bench.overlay import columns, compare, results
+from bench.overlay.measure import Suite
+from bench.overlay.workloads import CASES, Git, LargeEdit, ReadPath
 
 CHILDREN = REPOSITORY / "tests/benchmarks/overlay"
 # A stand-in for lind-boot with overlays: it runs the command in the directory itself.

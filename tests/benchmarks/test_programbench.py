@@ -15,11 +15,11 @@ from pathlib import Path
 REPOSITORY = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPOSITORY / "scripts"))
 
-import programbench  # noqa: E402
-from bench.model import Failed  # noqa: E402
-from bench.programs import columns, results, rows  # noqa: E402
-from bench.sandbox.measure import Suite  # noqa: E402
-from bench.sandbox.model import Missing, Row  # noqa: E402
+import programbench
+from bench.model import Failed
+from bench.programs import columns, results, rows
+from bench.sandbox.measure import Suite
+from bench.sandbox.model import Missing, Row
 
 # Runs the command of the image on Linux, in the directory that it is given.
 FAKE_BOOT = """#!/bin/sh

@@ -21,13 +21,13 @@ from unittest import mock
 REPOSITORY = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPOSITORY / "scripts"))
 
-import sandbench  # noqa: E402
-from bench import document, stats, tables  # noqa: E402
-from bench.model import Failed  # noqa: E402
-from bench.sandbox import columns, compare, components, memory, probes, profile, results, rows  # noqa: E402
-from bench.sandbox.measure import Suite, local_server  # noqa: E402
-from bench.sandbox.model import Missing, NotOffered, Row, Wish  # noqa: E402
-from bench.timing import timed  # noqa: E402
+import sandbench
+from bench import document, stats, tables
+from bench.model import Failed
+from bench.sandbox import columns, compare, components, memory, probes, profile, results, rows
+from bench.sandbox.measure import Suite, local_server
+from bench.sandbox.model import Missing, NotOffered, Row, Wish
+from bench.timing import timed
 
 # A "sandbox" that runs the command as it is, or says something else where LIES is set.
 FAKE_BOOT = """#!/bin/sh

@@ -11,7 +11,7 @@ import subprocess
 import time
 from pathlib import Path
 
-from world import BOOT, Failed, SECONDS, Skipped, World, ends
+from world import BOOT, SECONDS, Failed, Skipped, World, ends
 
 DAYS = 24 * 60 * 60
 

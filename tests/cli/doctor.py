@@ -56,7 +56,7 @@ def diagnosis(world: World, *before: str, user: int | None = None, home: str | N
         environment["HOME"] = home
     streams: dict[str, object] = {"stdin": subprocess.DEVNULL} | more
     return subprocess.run([*before, str(BOOT), "doctor", *words], env=environment, user=user, group=user, extra_groups=[] if user else None,
-                          preexec_fn=preexec, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=SECONDS, check=False, **streams)
+                          preexec_fn=preexec, capture_output=True, text=True, timeout=SECONDS, check=False, **streams)
 
 
 def ordinary() -> int | None:

@@ -6,7 +6,7 @@ import os
 import subprocess
 from pathlib import Path
 
-from world import Failed, Skipped, TOP, World, ends
+from world import TOP, Failed, Skipped, World, ends
 
 HELLO = '#include <stdio.h>\nint main(void) { puts("hello from a cage"); return 7; }\n'
 NOBODY = 65534

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Iterator
 
 INCLUDE = re.compile(r'^#include "(?:.*/)?(\w+)\.h"', re.MULTILINE)
 DECLARED = re.compile(r"\b(\w+)\([^()]*(?:\([^()]*\)[^()]*)*\);|^extern [^;({]*?\b(\w+)(?:\[\w*\])*;", re.MULTILINE)

@@ -4,8 +4,8 @@ stdio.rs, grates/sdk/c/include/lind/text.h). Used by `run`."""
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Iterator
 
 RUST = ("src/kernel", "src/engine", "lind-boot/src")
 GRATES = "grates"

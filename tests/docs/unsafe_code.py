@@ -7,8 +7,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Iterator
 
 PAGE = "docs/threat-model.md"
 FOLDERS = ("src/abi", "src/kernel", "src/engine", "src/passes", "lind-boot/src")

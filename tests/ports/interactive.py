@@ -39,7 +39,7 @@ class Terminal:
         """Whether `pattern` comes; what comes up to it is forgotten."""
         end = time.monotonic() + PATIENCE
         while True:
-            found = re.search(pattern, self.seen, re.S)
+            found = re.search(pattern, self.seen, re.DOTALL)
             if found:
                 self.before, self.seen = self.seen[: found.end()], self.seen[found.end() :]
                 return True

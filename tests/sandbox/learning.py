@@ -164,7 +164,7 @@ def a_session_is_learned(world: World) -> None:
         refused = world.boot("session", "exec", "learned", probe, "w:other").stdout if "--policy" in more else ""
         same("stop", world.boot("session", "stop", "learned").returncode, 0)
         same("refused", refused.splitlines()[1:], ["write other: Permission denied"] if "--policy" in more else [])
-        return sum(ends, [])
+        return [end for one in ends for end in one]
 
     first = session("--learn", str(world.home / "learned.toml"))
     same("learning", [line.rsplit(": ", 1)[1] for line in first], ["ok"] * 4)

@@ -253,7 +253,7 @@ def in_a_chroot(world: World) -> None:
     for folder in [world.project, world.folder / "tool"]:
         shutil.copytree(folder, jail / folder.name)
     code = {name: f"/{name}" for name in ["XDG_DATA_HOME", "XDG_CACHE_HOME"]}
-    for name, place in code.items():
+    for name in code:
         if Path(world.known[name]).exists():
             shutil.copytree(world.known[name], jail / name)
     command = 'mount -t proc proc "$0/proc" && mount --rbind /dev "$0/dev" && exec chroot "$0" "$@"'

@@ -245,8 +245,8 @@ def only_what_was_meant_is_applied_to(world: World) -> None:
     top.mkdir()
     holds("another directory", verb(world, "apply", "test", status=125), "another directory of that name")
     with contextlib.closing(sqlite3.connect(file)) as state, state:
-        state.execute("update about set value = '/a[2J' where key = 'lower'")
-    same("a terminal", "" in verb(world, "diff", "test", status=125), False)
+        state.execute("update about set value = '/a\x1b[2J' where key = 'lower'")
+    same("a terminal", "\x1b" in verb(world, "diff", "test", status=125), False)
     verb(world, "apply", "--lower", str(other), str(file))
     same("applied", (other / "made.txt").read_text(), "x\n")
 
@@ -319,7 +319,7 @@ def names_deep_down_are_whole(world: World) -> None:
     fill(world)
     edits = []
     for letter in "abcde":
-        top = path = letter * 200
+        path = letter * 200
         edits.append(f"m:{path}")
         for _ in range(13):
             path += f"/{letter * 250}"
@@ -534,7 +534,7 @@ def what_is_no_state_stays_as_it_is(world: World) -> None:
     lower = ("--lower", str(world.project))
     verbs = [["diff"], ["diff", *lower], ["log"], ["export", str(world.home / "copy")], ["apply"], ["apply", *lower], ["discard"], ["snapshot", "x"], ["rollback", "x"], ["fork", "x"], ["overlay", "ls"],
              ["overlay", "rm"]]
-    run = "run", "-v", f".:overlay={{}}", str(world.folder / "tool" / "edit"), "w:made.txt=x"
+    run = "run", "-v", ".:overlay={}", str(world.folder / "tool" / "edit"), "w:made.txt=x"
     for file, part in (text, "not the state of an overlay"), (other, "not the state of an overlay"), (empty, "is empty"):
         before = file.read_bytes()
         for words in verbs:

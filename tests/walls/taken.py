@@ -55,7 +55,7 @@ class Taken:
 
     def __init__(self, thread: int) -> None:
         self.thread = thread
-        self.memory = open(f"/proc/{thread}/mem", "r+b", buffering=0)
+        self.memory = open(f"/proc/{thread}/mem", "r+b", buffering=0)  # noqa: SIM115
         self.before = Registers()
         self.trace(GETREGS, ctypes.addressof(self.before))
         self.memory.seek(self.before.rip - len(SYSCALL))

@@ -67,7 +67,7 @@ CASES = ("begin", "middle", "end", "random", "truncate", "append", "rename", "mm
 class LargeEdit(Workload):
     """One file of many MiB; the run before only lists the directory, which makes the state."""
 
-    before = ["list"]
+    before = ("list",)
 
     def __init__(self, options: argparse.Namespace, case: str) -> None:
         self.size, self.case, self.name = options.file_size_mib, case, f"large edit, {case}"
@@ -85,7 +85,7 @@ class Git(Workload):
     """A repository is cloned from a mirror in the directory and worked with."""
 
     name = "git"
-    before = ["list"]
+    before = ("list",)
 
     def __init__(self, options: argparse.Namespace) -> None:
         self.options = options

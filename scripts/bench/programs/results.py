@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Sequence
-from pathlib import Path
 
 from bench.machine import facts_of_run
 from bench.programs.columns import CAGE, DEBIAN, NATIVE

@@ -8,7 +8,7 @@ import shlex
 import statistics
 from pathlib import Path
 
-from bench.machine import facts_of_run, machine
+from bench.machine import facts_of_run
 from bench.model import REPOSITORY
 from bench.sandbox.columns import Column
 from bench.sandbox.measure import Suite
