@@ -1,4 +1,5 @@
-// What scripts do, for the profile by which the interpreter is compiled: a little of each kind of value, and of the parser.
+// Typical work of scripts, for the profile by which the interpreter is compiled: a little of each
+// kind of value, and of the parser.
 class Shape {
     #side;
     constructor(side) { this.#side = side; this.name = `shape${side}`; }

@@ -19,7 +19,7 @@ RULES = (10, 100, 1000)
 SERVED = b'{"status":"ok"}\n'
 
 CONFIGURE = """#!/bin/sh
-# What a configure script does: many small questions to many small programs.
+# The work of a configure script: many small questions to many small programs.
 set -e
 rm -rf conf.d
 mkdir conf.d

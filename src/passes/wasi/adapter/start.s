@@ -1,5 +1,6 @@
-# Where a program of WASI starts: memory for the adapter, then its part in C. Here because the adapter has no stack before,
-# and because what it remembers is found by a global of the module, not at a place in memory.
+# The start of a program of WASI: maps memory for the adapter, then calls its part in C. In assembly
+# because the adapter has no stack before, and because a global of the module, not a place in memory,
+# holds the address of its state.
 	.text
 	.globaltype __stack_pointer, i32
 	.globaltype wasi_state, i32

@@ -1,5 +1,5 @@
-# A fork whose child is on its parent's memory: the import is told by a global. Nothing of this function may be in memory, as the child's calls
-# use the stack below its caller's.
+# A fork whose child runs on its parent's memory: a global tells this to the import. This function
+# may not keep anything in memory, as the child's calls use the stack below its caller's.
 	.text
 	.globaltype __lind_vfork, i32
 	.globl __lind_vfork
