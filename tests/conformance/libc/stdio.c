@@ -1,5 +1,6 @@
 /* Streams: modes, buffering, seeking, ungetc, errors, memory streams. */
 #include "check.h"
+#include <sys/socket.h>
 
 static void modes(void)
 {
@@ -66,6 +67,21 @@ static void buffering(void)
 	close(fd);
 }
 
+/* A stream that is not a terminal writes in few calls: a socket of datagrams keeps each apart. */
+static void few_writes(void)
+{
+	static char datagram[65536];
+	int ends[2];
+	FILE *f;
+
+	NEED(!socketpair(AF_UNIX, SOCK_DGRAM, 0, ends) && (f = fdopen(ends[0], "w")));
+	for (int i = 0; i < 10000; i++)
+		fputc('x', f);
+	CHECK(read(ends[1], datagram, sizeof datagram) >= 4096);
+	CHECK_EQ(fclose(f), 0);
+	close(ends[1]);
+}
+
 static void large_and_lines(void)
 {
 	char *line = NULL;
@@ -112,6 +128,7 @@ int main(void)
 {
 	modes();
 	buffering();
+	few_writes();
 	large_and_lines();
 	in_memory();
 	CHECK_EQ(remove("f"), 0);
