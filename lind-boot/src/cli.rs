@@ -325,6 +325,9 @@ pub struct Run {
     /// The position of the command's name on the line, behind the grates.
     #[arg(skip)]
     pub command: Option<usize>,
+    /// Modules that are compiled meanwhile, for commands to come.
+    #[arg(skip)]
+    pub ahead: Vec<PathBuf>,
     /// The guest's directories in which a grate may show other files than the kernel sees.
     #[arg(skip)]
     pub in_grates: Vec<PathBuf>,
@@ -361,6 +364,7 @@ impl Default for Run {
             host_name: None,
             image: None,
             command: None,
+            ahead: Vec::new(),
             in_grates: Vec::new(),
             program: Vec::new(),
         }

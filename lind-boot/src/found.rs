@@ -41,6 +41,18 @@ pub fn is_module(path: &Path) -> bool {
     read.is_ok() && start == *b"\0asm"
 }
 
+/// The modules in the `/bin` of an image, small ones first, so that most are ready soon.
+pub fn modules_of_image(image: &Path) -> Vec<PathBuf> {
+    let files = std::fs::read_dir(image.join("bin")).into_iter().flatten().flatten();
+    let files = files.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()));
+    let mut found: Vec<_> = files
+        .map(|entry| (entry.metadata().map_or(0, |metadata| metadata.len()), entry.path()))
+        .filter(|(_, path)| is_module(path))
+        .collect();
+    found.sort();
+    found.into_iter().map(|(_, path)| path).collect()
+}
+
 /// Whether a file is a module or compiled from one. An ELF file of another kind is not.
 pub fn is_program(path: &Path) -> bool {
     is_module(path) || path.extension().is_some_and(|suffix| suffix == "cwasm") && path.is_file()

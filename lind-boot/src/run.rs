@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::ffi::{CStr, CString, OsStr};
+use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
@@ -234,6 +235,8 @@ pub fn run(options: &Run, mounts: Mounts, end: End, attend: Option<Attendant>) -
     let perf = options.perf.map(|_| Arc::new(Perf::default()));
     let engine = Engine::with_perf(store, options.backtrace, perf.as_ref())?;
 
+    // Before the walls are up, which may hide them.
+    let preparing = engine.preparing(options.ahead.iter().filter_map(|path| File::open(path).ok()).collect());
     let outside = outside::open(&grates, &mut config.argv, &engine, options.explain)?;
     limits::suffice(outside.grates)?;
     let mounted = options.mounted.iter().filter_map(|(place, changes)| changes.then_some(place));
@@ -277,6 +280,10 @@ pub fn run(options: &Run, mounts: Mounts, end: End, attend: Option<Attendant>) -
     end.watch(&kernel)?;
     if let Some(attend) = attend {
         attend(&kernel)?;
+    }
+    if !options.ahead.is_empty() {
+        // Where the host has no thread to give, each program is compiled when it runs.
+        let _ = std::thread::Builder::new().name("prepare".into()).spawn(preparing);
     }
     let perf = format.zip(perf);
     host_signals::run(watcher, beginning, kernel, first, Ending { link, end, verbose, perf })

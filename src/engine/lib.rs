@@ -25,6 +25,7 @@ pub mod syscall;
 use std::any::Any;
 use std::collections::HashMap;
 use std::ffi::CString;
+use std::fs::File;
 use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -157,6 +158,17 @@ impl Engine {
     /// The reason why the file is not a program or cannot run.
     pub fn warm(&self, path: &Path) -> anyhow::Result<bool> {
         self.shared.images.warm(path)
+    }
+
+    /// The work of compiling modules for later runs, one after the other, where no run waits for it.
+    pub fn preparing(&self, modules: Vec<File>) -> impl FnOnce() + Send + 'static {
+        let shared = Arc::clone(&self.shared);
+        move || {
+            for module in modules {
+                // A run of it says what is wrong with it.
+                let _ = shared.images.prepare(&module);
+            }
+        }
     }
 
     /// Whether a program need not be compiled when it runs.

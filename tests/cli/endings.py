@@ -7,7 +7,7 @@ import subprocess
 import time
 from pathlib import Path
 
-from caches import home, many_functions
+from caches import code, home, many_functions
 from world import BOOT, Failed, World, ends
 
 PATIENCE = 10
@@ -152,5 +152,28 @@ def a_session_says_what_it_waits_for(world: World) -> None:
         raise Failed(str(wrong))
 
 
+def a_session_compiles_what_its_image_has(world: World) -> None:
+    """Beside the commands that run, so that one which calls a program later need not wait for it."""
+    folder, runtime, where = world.folder / "ahead", world.folder / "runtime-3", world.folder / "session-home-2"
+    (folder / "bin").mkdir(parents=True)
+    runtime.mkdir(mode=0o700)
+    where.mkdir(exist_ok=True)
+    for functions in (2, 3):
+        (folder / "bin" / f"of-{functions}.wasm").write_bytes(many_functions(functions))
+    # Their code has the same names in any cache.
+    other = home(world, "ahead-home")
+    ends(world.run(str(BOOT), "warm", str(folder), HOME=other), 0)
+    names, known = set(code(world, other)), {"HOME": str(where), "XDG_RUNTIME_DIR": str(runtime)}
+    ends(world.run(str(BOOT), "session", "start", "s", "--image", str(folder), **known), 0)
+    try:
+        end = time.monotonic() + 6 * PATIENCE
+        while left := names.difference(code(world, str(where))):
+            if time.monotonic() > end:
+                raise Failed(f"not compiled: {left}")
+            time.sleep(0.05)
+    finally:
+        ends(world.run(str(BOOT), "session", "stop", "s", **known), 0)
+
+
 TESTS = [ends_while_it_compiles, a_session_that_is_being_started_ends, compiling_is_not_the_commands_time,
-         a_session_says_what_it_waits_for]
+         a_session_says_what_it_waits_for, a_session_compiles_what_its_image_has]

@@ -52,6 +52,7 @@ use crate::cli::Run;
 use crate::config;
 use crate::denials::Denials;
 use crate::end::End;
+use crate::found;
 use crate::named::{Changed, For, Named};
 use crate::run::{self, Attendant, Failure};
 use crate::session::place;
@@ -82,6 +83,8 @@ struct Sandbox {
     policy: String,
     learner: Option<Learner>,
     peaks: Option<Peaks>,
+    /// Modules that are compiled beside the command.
+    ahead: Vec<PathBuf>,
 }
 
 /// Runs a command in a sandbox, and exits with its status.
@@ -129,7 +132,8 @@ pub fn run_session(
     learn: Option<(PathBuf, String)>,
     attend: impl FnOnce(Surroundings, Arc<Denials>) -> Result<Attendant>,
 ) -> Result<Infallible, Failure> {
-    let sandbox = Sandbox::of(options, &FIRST_OF_SESSION.map(OsString::from), learn)?;
+    let mut sandbox = Sandbox::of(options, &FIRST_OF_SESSION.map(OsString::from), learn)?;
+    sandbox.ahead = found::modules_of_image(&sandbox.plan.image);
     let surroundings = Surroundings {
         env: config::environment(&sandbox.env)?,
         workdir: sandbox.workdir.clone(),
@@ -174,6 +178,7 @@ pub fn run_tool(volumes: Vec<(PathBuf, PathBuf, bool)>, words: Vec<OsString>) ->
         policy: String::new(),
         learner: None,
         peaks: None,
+        ahead: Vec::new(),
     };
     sandbox.start(&Options::default(), &Denials::new(None), Box::new(|_| Ok(())))
 }
@@ -244,6 +249,7 @@ impl Sandbox {
             volumes,
             host_name: Some(options.hostname.clone().unwrap_or_else(|| HOST_NAME.to_owned())),
             command: Some(self.grates.len()),
+            ahead: self.ahead,
             in_grates,
             program: self.grates.into_iter().chain(self.command).collect(),
             ..Run::default()
@@ -346,6 +352,7 @@ impl Sandbox {
             policy: name.to_owned(),
             learner,
             peaks,
+            ahead: Vec::new(),
         })
     }
 }

@@ -255,18 +255,15 @@ impl<P> Images<P> {
         if let Some(image) = self.cached(&source, state.map(|_| &file)) {
             return Ok(image);
         }
-        let _alone = loop {
-            if let Some(alone) = UnderWay::begin(&self.under_way, source) {
-                break alone;
-            }
-            ensure!(gone.is_none_or(|gone| !gone()), Errno::EINTR);
-            std::thread::sleep(LOOK);
-        };
+        let (_alone, waited) = self.alone(source, path, gone)?;
         // Another thread or process was faster.
         if let Some(image) = self.kept().source(&source) {
             return Ok(image);
         }
-        let code = self.compiled(&file, path, gone)?;
+        if waited && let Some(image) = self.cached(&source, None) {
+            return Ok(image);
+        }
+        let code = self.compiled(&file, Some(path), gone)?;
         match (cwasm::open(&self.checks, code.as_fd()), &self.compiles) {
             (Ok(compiled), _) => self.image(compiled),
             // The signing key has been replaced since this process began.
@@ -278,20 +275,59 @@ impl<P> Images<P> {
         }
     }
 
-    /// Compiles a module, whatever its file contains by now.
-    fn compiled(&self, module: &File, path: &str, gone: Option<Gone<'_>>) -> Result<OwnedFd> {
+    /// Compiles a module for later runs, unless there is code of it. No caller waits for it: no line
+    /// announces it, and nothing is kept in memory.
+    ///
+    /// # Errors
+    /// As for loading.
+    pub fn prepare(&self, module: &File) -> Result<()> {
+        let Some(cache) = self.cache.as_ref().filter(|cache| cache.keeps()) else { return Ok(()) };
+        let has = |source| cache.get(&name_in_cache(source)).is_some();
+        let note = FileState::of(module).ok().and_then(|state| Note::find(cache, &self.checks, &state));
+        if note.is_some_and(|note| has(blake3::Hash::from_bytes(note.source))) {
+            return Ok(());
+        }
+        let source = hash_of(module)?;
+        if !has(source)
+            && let Some(_alone) = UnderWay::begin(&self.under_way, *source.as_bytes())
+        {
+            self.compiled(module, None, None)?;
+        }
+        Ok(())
+    }
+
+    /// Waits until no other thread compiles this module, and announces it meanwhile. Returns also
+    /// whether it had to wait.
+    fn alone(&self, source: [u8; 32], path: &str, gone: Option<Gone<'_>>) -> Result<(UnderWay<'_>, bool)> {
+        let mut shown = None;
+        loop {
+            if let Some(alone) = UnderWay::begin(&self.under_way, source) {
+                return Ok((alone, shown.is_some()));
+            }
+            shown.get_or_insert_with(|| Shown::begin(path, 0, self.keeps()));
+            ensure!(gone.is_none_or(|gone| !gone()), Errno::EINTR);
+            std::thread::sleep(LOOK);
+        }
+    }
+
+    fn keeps(&self) -> bool {
+        self.cache.as_ref().is_some_and(|cache| cache.keeps())
+    }
+
+    /// Compiles a module, whatever its file contains by now. With a name it is announced to the user.
+    fn compiled(&self, module: &File, name: Option<&str>, gone: Option<Gone<'_>>) -> Result<OwnedFd> {
         let _endable = (self.endable)();
-        let once = self.cache.as_ref().is_some_and(|cache| cache.keeps());
+        let shown = |functions| name.map(|name| Shown::begin(name, functions, self.keeps()));
         match &self.compiles {
             By::Here(compiler) => {
                 let wasm = read_source(module)?;
-                let _shown = Shown::begin(path, progress::functions(&wasm), once);
+                let _shown = shown(progress::functions(&wasm));
                 let bytes = compiler.compile_and_keep(&wasm)?;
                 let code = File::from(rustix::fs::memfd_create(c"compiled", rustix::fs::MemfdFlags::CLOEXEC)?);
                 code.write_all_at(&bytes, 0)?;
                 Ok(code.into())
             }
-            By::There(link) => link.compile(module.as_fd(), gone, &mut Shown::begin(path, 0, once)),
+            By::There(link) => link.compile(module.as_fd(), gone, shown(0).as_mut()),
         }
     }
 

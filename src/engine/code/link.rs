@@ -144,10 +144,19 @@ impl Link {
     /// # Errors
     /// EINTR when nobody waits any more; the fault of the module; ENOMEM if compiling it takes more
     /// memory than there is.
-    pub fn compile(&self, module: BorrowedFd<'_>, gone: Option<Gone<'_>>, shown: &mut Shown) -> Result<OwnedFd> {
+    pub fn compile(
+        &self,
+        module: BorrowedFd<'_>,
+        gone: Option<Gone<'_>>,
+        mut shown: Option<&mut Shown>,
+    ) -> Result<OwnedFd> {
         let _turn = self.turn(gone)?;
         let count = |number| usize::try_from(number).unwrap_or(usize::MAX);
-        let mut progress = |begun, functions| shown.told(count(begun), count(functions));
+        let mut progress = |begun, functions| {
+            if let Some(shown) = &mut shown {
+                shown.told(count(begun), count(functions));
+            }
+        };
         let (_, code) = self.ask(Request::Compile, Some(module), gone, &mut progress)?;
         code.context("the compiler process sent no code")
     }

@@ -7,6 +7,7 @@
 //! compiler in a process of its own reports to the process that writes the line.
 
 use std::any::Any;
+use std::collections::HashSet;
 use std::io::IsTerminal;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, OnceLock};
@@ -195,12 +196,17 @@ fn tell() {
         if under_way.modules.is_empty() {
             break;
         }
+        let names = under_way.modules.iter().filter(|module| module.said).map(|module| module.name.clone());
+        let mut said: HashSet<String> = names.collect();
         let late = |module: &&mut Named| !module.said && module.began.elapsed() >= PATIENCE_WITH_LINES;
         for module in under_way.modules.iter_mut().filter(late) {
             module.said = true;
             let once = if module.once { ", once" } else { "" };
             let line = format!("compiling {}{once}", module.name);
-            stdio::say_line(&line);
+            // Two may wait for one module.
+            if said.insert(module.name.clone()) {
+                stdio::say_line(&line);
+            }
             if let Some(reader) = READER.get() {
                 reader(&line);
             }
@@ -212,7 +218,8 @@ fn tell() {
 
 fn line(modules: &[Named], begun: usize, functions: usize) -> String {
     let name = modules.first().map_or("", |module| &module.name);
-    let others = if modules.len() > 1 { format!(" and {} more", modules.len() - 1) } else { String::new() };
+    let different = modules.iter().map(|module| &module.name).collect::<HashSet<_>>().len();
+    let others = if different > 1 { format!(" and {} more", different - 1) } else { String::new() };
     // A function that has begun has not ended, and some are the engine's own.
     let percent = begun.saturating_mul(100).checked_div(functions).unwrap_or(0).min(99);
     format!("{BLANK}compiling {name}{others}: {percent} %")
@@ -245,6 +252,8 @@ mod tests {
         assert_eq!(line(&modules[..1], 42, 100), format!("{BLANK}compiling /bin/python: 42 %"));
         assert_eq!(line(&modules, 300, 100), format!("{BLANK}compiling /bin/python and 1 more: 99 %"));
         assert_eq!(line(&[], 0, 0), format!("{BLANK}compiling : 0 %"));
+        let waited_for_twice = ["/bin/git", "/bin/git"].map(module);
+        assert_eq!(line(&waited_for_twice, 42, 100), format!("{BLANK}compiling /bin/git: 42 %"));
     }
 
     #[test]
