@@ -11,7 +11,7 @@ use lind_kernel::text::shown;
 use serde_json::{Value, json};
 
 use super::wire::{self, FILES, VERSION};
-use crate::sandbox::{Amounts, limited};
+use crate::sandbox::{Amounts, Surroundings, limited};
 
 /// The first message of a connection.
 pub enum Request {
@@ -147,6 +147,18 @@ fn number(message: &Value) -> Result<u8> {
 }
 
 impl Line {
+    /// The session's environment, with the variables of the command.
+    pub fn environment(&self, session: &Surroundings) -> Vec<Vec<u8>> {
+        let name = |text: &[u8]| text.split(|&byte| byte == b'=').next().unwrap_or_default().to_vec();
+        let mut all: Vec<Vec<u8>> = session.env.iter().map(|text| text.as_bytes().to_vec()).collect();
+        for text in &self.env {
+            let of_text = name(text);
+            all.retain(|old| name(old) != of_text);
+            all.push(text.clone());
+        }
+        all
+    }
+
     fn read(message: &Value) -> Result<Line> {
         let own = words(&message["argv"]).context("argv")?;
         ensure!(own.first().is_some_and(|name| !name.is_empty()), "argv: expected the name of a command");

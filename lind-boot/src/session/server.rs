@@ -349,7 +349,7 @@ impl Server {
             (command.says_at, command.terminal) = (place.clone(), terminal);
         }
         let directory = directory(&self.about.surroundings, line);
-        let envp = environment(&self.about.surroundings, &line.env);
+        let envp = line.environment(&self.about.surroundings);
         let directory = directory.as_os_str().as_bytes();
         self.about.denials.expect(id, place);
         self.orders.give(&Order { id, files: numbers, directory, argv: &line.argv, envp: &envp });
@@ -495,16 +495,4 @@ fn directory<'a>(surroundings: &'a Surroundings, line: &Line) -> Cow<'a, Path> {
     }
     let here = line.here.as_ref().and_then(|here| surroundings.inside(here));
     here.map_or(Cow::Borrowed(&surroundings.workdir), Cow::Owned)
-}
-
-/// The session's environment, with the variables of a command.
-fn environment(surroundings: &Surroundings, own: &[Vec<u8>]) -> Vec<Vec<u8>> {
-    let name = |text: &[u8]| text.split(|&byte| byte == b'=').next().unwrap_or_default().to_vec();
-    let mut all: Vec<Vec<u8>> = surroundings.env.iter().map(|text| text.as_bytes().to_vec()).collect();
-    for text in own {
-        let of_text = name(text);
-        all.retain(|old| name(old) != of_text);
-        all.push(text.clone());
-    }
-    all
 }
