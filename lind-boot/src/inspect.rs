@@ -60,8 +60,10 @@ fn as_text(file: &str, about: &Inspection) -> String {
     if module.entry == Entry::None {
         return text;
     }
-    text +=
-        &format!("  filter    {}\n", if module.filters { "yes: decides some calls by computing alone" } else { "no" });
+    text += &format!(
+        "  filter    {}\n",
+        if module.filters { "yes: a function that only computes decides some calls" } else { "no" }
+    );
     match module.manifest.composes() {
         Some(0) => text += "  composes  one %{ ... %} or more\n",
         Some(count) => text += &format!("  composes  {count} %{{ ... %}}\n"),

@@ -50,7 +50,7 @@ fn enough(grates: u64, addresses: Option<u64>, files: Option<u64>) -> Result<()>
     let most = addresses.unwrap_or(u64::MAX);
     ensure!(
         needed <= most,
-        "{what} {} MiB of addresses, most of them without memory, but the limit is {}: run `ulimit -v unlimited` \
+        "{what} {} MiB of addresses, most of them without memory, but the limit is {} MiB: run `ulimit -v unlimited` \
          (--memory limits the memory of programs)",
         needed >> 20,
         most >> 20

@@ -190,10 +190,9 @@ fn given(number: u32) -> Result<File> {
         1 => File::from(rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdout(), 3)?),
         2 => File::from(rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stderr(), 3)?),
         // Not truncated: the file is the starter's, who may have written to it.
-        number => File::options()
-            .append(true)
-            .open(format!("/proc/self/fd/{number}"))
-            .with_context(|| format!("descriptor {number} is not open for writing; ./{number} is a file"))?,
+        number => File::options().append(true).open(format!("/proc/self/fd/{number}")).with_context(|| {
+            format!("descriptor {number} is not open for writing; write ./{number} for a file of that name")
+        })?,
     })
 }
 

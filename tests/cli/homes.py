@@ -135,7 +135,7 @@ def full_disk(world: World) -> None:
 def limits_of_the_starter(world: World) -> None:
     """A program that does not fit says which limit it is, and how much it takes."""
     boot = f'"{BOOT}" --root "{world.root}"'
-    ends(world.run("bash", "-c", f"ulimit -v 4000000; {boot} seven"), 125, "a program needs 4", "but the limit is 3906: run `ulimit -v unlimited` (--memory")
+    ends(world.run("bash", "-c", f"ulimit -v 4000000; {boot} seven"), 125, "a program needs 4", "but the limit is 3906 MiB: run `ulimit -v unlimited` (--memory")
     ends(world.run("bash", "-c", f"ulimit -v 5000000; {boot} seven"), 7)
     ends(world.run("bash", "-c", f"ulimit -n 20; {boot} seven"), 125, "a program needs 26 open files, but the limit is 20: run `ulimit -n 256` or more")
     ends(world.run("bash", "-c", f"ulimit -n 40; {boot} seven"), 7)

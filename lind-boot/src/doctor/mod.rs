@@ -191,14 +191,14 @@ impl Findings {
     fn of_process(&mut self, walls: &Report) {
         let mut facts = Vec::new();
         match walls.facts.get("capabilities") {
-            Some(0) => facts.push(("capabilities", "those of files at most", true)),
-            Some(_) => facts.push(("capabilities", "more than those of files", false)),
+            Some(0) => facts.push(("capabilities", "at most those for files", true)),
+            Some(_) => facts.push(("capabilities", "more than those for files", false)),
             None => {}
         }
         if let Some(status) = &walls.status {
             let (filter, privileges) = (filters(status) > own_filters(), field(status, "NoNewPrivs") == Some(1));
             facts.push(("filter of calls", if filter { "in force" } else { "not in force" }, filter));
-            facts.push(("new privileges", if privileges { "none to be had" } else { "can be had" }, privileges));
+            facts.push(("new privileges", if privileges { "cannot be gained" } else { "can be gained" }, privileges));
         }
         // This is not promised: such a process could as well read the key.
         let readable = match walls.facts.get("readable") {

@@ -88,11 +88,11 @@ impl Trial {
             Trial::Protected => "write .git/hooks",
             Trial::Port => "connect to a port",
             Trial::Socket => "connect to a unix socket",
-            Trial::Abstract => "connect to an abstract one",
+            Trial::Abstract => "connect to abstract socket",
             Trial::Signal => "signal a process",
             Trial::Start => "start a process",
-            Trial::Mount => "leave its mounts",
-            Trial::Exec => "become another program",
+            Trial::Mount => "unshare its mounts",
+            Trial::Exec => "execute another program",
         }
     }
 }

@@ -162,7 +162,7 @@ pub fn run_program(options: &Options, words: &[OsString], attend: Attendant) -> 
 pub fn run_tool(volumes: Vec<(PathBuf, PathBuf, bool)>, words: Vec<OsString>) -> Result<Infallible, Failure> {
     let volume = |(host, guest, read_only)| Volume { host, guest, read_only, overlay: None };
     let plan = Plan {
-        image: config::root(None).context("cannot find the image with the tools (--image DIR)")?,
+        image: config::root(None).context("cannot find the image with the tools (name it with --image DIR)")?,
         scratch: Vec::new(),
         tmpfs: Vec::new(),
         volumes: volumes.into_iter().map(volume).collect(),
@@ -297,8 +297,8 @@ impl Sandbox {
         overlaid::settle(options, &tmpfs, &mut volumes)?;
         let [first, arguments @ ..] = words else { bail!("no command given (try --help)") };
         let here = std::env::current_dir().context("cannot find the current directory")?;
-        let image =
-            config::root(options.image.as_ref()).context("cannot find the image with the tools (--image DIR)")?;
+        let image = config::root(options.image.as_ref())
+            .context("cannot find the image with the tools (name it with --image DIR)")?;
         volume::ensure_apart(&volumes)?;
         let guests: Vec<PathBuf> = volumes.iter().map(|volume| volume.guest.clone()).collect();
         let policy = relative::resolved(&policy, &guests).with_context(|| format!("--policy {name}"))?;

@@ -376,7 +376,7 @@ impl Server {
                     self.tell(client, &json!({"started": {"id": id, "pid": pid}}));
                 }
             }
-            News::NoDirectory { id, errno } => self.failed(id, "the working directory", errno),
+            News::NoDirectory { id, errno } => self.failed(id, "cannot enter the working directory", errno),
             News::NoProgram { id, errno } => {
                 let name = self.commands.get(id).map(|command| command.shown.clone()).unwrap_or_default();
                 self.failed(id, name.split(' ').next().unwrap_or_default(), errno);

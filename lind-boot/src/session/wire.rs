@@ -29,7 +29,7 @@ pub const FILES: usize = 3;
 pub fn send(socket: BorrowedFd<'_>, message: &Value, files: &[BorrowedFd<'_>]) -> Result<()> {
     let text = message.to_string();
     let length = u32::try_from(text.len()).ok().filter(|&length| length as usize <= MOST);
-    let length = length.ok_or_else(|| Error::new(ErrorKind::InvalidInput, "the command line is too long"))?;
+    let length = length.ok_or_else(|| Error::new(ErrorKind::InvalidInput, "the command line is longer than 4 MiB"))?;
     let bytes = [&length.to_le_bytes(), text.as_bytes()].concat();
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(FILES))];
     let mut control = SendAncillaryBuffer::new(&mut space);
