@@ -160,7 +160,7 @@ impl Engine {
         self.shared.images.warm(path)
     }
 
-    /// The work of compiling modules for later runs, one after the other, where no run waits for it.
+    /// The work of compiling modules for later runs, one after the other. No run waits for it.
     pub fn preparing(&self, modules: Vec<File>) -> impl FnOnce() + Send + 'static {
         let shared = Arc::clone(&self.shared);
         move || {

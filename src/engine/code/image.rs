@@ -275,8 +275,8 @@ impl<P> Images<P> {
         }
     }
 
-    /// Compiles a module for later runs, unless there is code of it. No caller waits for it: no line
-    /// announces it, and nothing is kept in memory.
+    /// Compiles a module for later runs, unless there is code of it. No caller waits for it: it is
+    /// not announced, and nothing is kept in memory.
     ///
     /// # Errors
     /// As for loading.
@@ -314,7 +314,7 @@ impl<P> Images<P> {
         self.cache.as_ref().is_some_and(|cache| cache.keeps())
     }
 
-    /// Compiles a module, whatever its file contains by now. With a name it is announced to the user.
+    /// Compiles a module, whatever its file contains by now. With a name it is announced.
     fn compiled(&self, module: &File, name: Option<&str>, gone: Option<Gone<'_>>) -> Result<OwnedFd> {
         let _endable = (self.endable)();
         let shown = |functions| name.map(|name| Shown::begin(name, functions, self.keeps()));
