@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+#include "guard.h"
 #include "walk.h"
 
 #define DESCRIPTORS 4096	/* that a grate may be started with */
@@ -28,7 +29,7 @@ static bool has_no_name(const struct stat *st)
  * Another file whose name is not known may be in any: it was handed in from outside, or belongs to
  * a grate that keeps files itself.
  */
-static bool in_a_tree(const struct lind_place *place)
+bool guard_in_a_tree(const struct lind_place *place)
 {
 	mode_t kind = place->st.st_mode;
 
@@ -44,7 +45,7 @@ static bool in_a_tree(const struct lind_place *place)
 /* Whether a path may be changed. A file without a path may not. */
 static bool may_change(const char *path, unsigned effect)
 {
-	return *path == '/' && guard->may_change(path, effect);
+	return !guard->may_change || (*path == '/' && guard->may_change(path, effect));
 }
 
 /* Whether whatever is in a directory may be changed, as far as names that nobody uses can tell. */
@@ -73,7 +74,7 @@ static bool is_special(const struct lind_place *place)
  * kernel says what may be changed. Known by the device number: in another root those names may be
  * anything.
  */
-static bool is_kernels(const struct lind_place *place)
+bool guard_is_kernels(const struct lind_place *place)
 {
 	struct stat st;
 
@@ -96,7 +97,7 @@ static bool is_open(uint32_t nr)
 }
 
 /* The files in it then have other paths, where more may be allowed than at the old ones. */
-static bool moves_a_directory(uint32_t nr, unsigned effect, const struct lind_place *place)
+bool guard_moves_a_directory(uint32_t nr, unsigned effect, const struct lind_place *place)
 {
 	bool renames = nr == SYS_rename || nr == SYS_renameat || nr == SYS_renameat2;
 
@@ -212,9 +213,11 @@ static int decide(const struct lind_call *c, unsigned effect, const struct lind_
 {
 	bool asks = c->nr == SYS_access || c->nr == SYS_faccessat || c->nr == SYS_faccessat2;
 
+	if (!guard_may_read(guard, c, effect, place))
+		return -EACCES;
 	if (asks)
-		effect = LIND_DOES_WRITE;
-	if (!(effect & LIND_CHANGES) || !in_a_tree(place) || is_kernels(place) || (is_open(c->nr) && was_given(effect, place)))
+		effect = lind_arg32(c, c->nr == SYS_access ? 1 : 2) & W_OK ? LIND_DOES_WRITE : 0;
+	if (!(effect & LIND_CHANGES) || !guard_in_a_tree(place) || guard_is_kernels(place) || (is_open(c->nr) && was_given(effect, place)))
 		return 0;
 	/* Neither can be opened to be written to: the kernel says why. */
 	if (is_open(c->nr) && place->object >= 0 && (S_ISLNK(place->st.st_mode) || (S_ISDIR(place->st.st_mode) && !(effect & LIND_DOES_CREATE))))
@@ -223,7 +226,7 @@ static int decide(const struct lind_call *c, unsigned effect, const struct lind_
 	if (!(effect & LIND_CHANGES & ~LIND_DOES_WRITE) && is_special(place))
 		return 0;
 	if (is_open(c->nr) && place->object >= 0 && S_ISDIR(place->st.st_mode) ? may_change_in(place->path, effect) :
-	    may_change(place->path, with_contents(effect, place)) && (!moves_a_directory(c->nr, effect, place) || may_change_all_in(place->path, effect)))
+	    may_change(place->path, with_contents(effect, place)) && (!guard_moves_a_directory(c->nr, effect, place) || may_change_all_in(place->path, effect)))
 		return 0;
 	if ((effect == LIND_DOES_CREATE && place->object >= 0) || finds_its_name_taken(c, effect, place))
 		return -EEXIST;
@@ -288,7 +291,14 @@ int64_t lind_guard_path(const struct lind_call *c)
 {
 	if (is_plain_rename(c))
 		return rename_to(c);
-	return lind_guard_changes_nothing(c->nr, c->args[1].value, c->args[2].value) ? lind_pass(c) : lind_path_call(c, NULL, decide, NULL);
+	if (!guard->may_read && lind_guard_changes_nothing(c->nr, c->args[1].value, c->args[2].value))
+		return lind_pass(c);
+	return lind_path_call(c, NULL, decide, NULL);
+}
+
+int64_t lind_guard_exec(const struct lind_call *c)
+{
+	return lind_path_exec(c, NULL, decide, NULL);
 }
 
 int64_t lind_guard_fd(const struct lind_call *c)
@@ -336,6 +346,11 @@ static void vet(int fd)
 {
 	int again;
 
+	if (!guard_may_read_fd(guard, fd)) {
+		lind_log("descriptor %d is of a file that may not be read: it is closed", fd);
+		own_close(fd);
+		return;
+	}
 	if (!is_harmful(fd, false))
 		return;
 	lind_log("descriptor %d writes to a file that may not be changed: it can only read from now on", fd);
@@ -385,7 +400,7 @@ static void hand_over(const struct lind_call *c, struct lind_message *m, bool cl
 		for (size_t i = 0; i < count; i++) {
 			int64_t given = -1;
 
-			if (is_harmful(numbers[i], true))
+			if (is_harmful(numbers[i], true) || !guard_may_read_fd(guard, numbers[i]))
 				own_close(numbers[i]);
 			else
 				given = lind_give_fd(c->target, numbers[i], cloexec);

@@ -1,22 +1,26 @@
 /*
- * A guard over files: a policy that lets clients read everything and change only some. The grate
- * says which paths may be changed; this handles every call that changes a file, by path, by
+ * A guard over files: a policy that lets clients read and change only some. The grate says which
+ * paths may be read and changed; this handles every call that reads or changes a file, by path, by
  * descriptor or by address, and the ways in which descriptors reach a client without a path: by
  * inheritance and in messages.
  *
- *	static bool may_change(const char *path, unsigned effect) { return lind_path_below(path, "/tmp"); }
+ *	static bool may_read(const char *path) { return !lind_path_below(path, "/home/me/.ssh"); }
  *
- *	LIND_GUARD_CALLS
+ *	LIND_READ_GUARD_CALLS
  *
  *	int main(int argc, char **argv)
  *	{
- *		static const struct lind_guard guard = { .may_change = may_change, .refusal = EROFS };
+ *		static const struct lind_guard guard = { .may_read = may_read };
  *		lind_guard_begin(&guard);
  *		return lind_grate_main(argc, argv);
  *	}
  *
- * Nobody gets a descriptor that writes to what may not be changed, so reading and writing
- * themselves cost nothing.
+ * A guard with may_change alone has LIND_GUARD_CALLS, in which calls that only read cost nothing.
+ * Nobody gets a descriptor of what may not be read or changed, so reading and writing themselves
+ * cost nothing.
+ *
+ * What may not be read also gets no other name: it is not linked or moved, nor is a directory that
+ * has it below. Attributes (stat) and the texts of links can be seen.
  */
 #ifndef LIND_GUARD_H
 #define LIND_GUARD_H
@@ -29,7 +33,10 @@ extern "C" {
 #endif
 
 struct lind_guard {
-	/* Whether that may happen to a path, which begins with a slash and has no links in it. */
+	/* Whether clients may read a file, list a directory, or execute a program, by its path as
+	 * below; refused with EACCES. NULL allows all. Takes LIND_READ_GUARD_CALLS. */
+	bool (*may_read)(const char *path);
+	/* NULL allows all changes. Whether that may happen to a path, which begins with a slash and has no links in it. */
 	bool (*may_change)(const char *path, unsigned effect);
 	int refusal;	/* the errno for clients */
 	/* May be NULL: whether what is in a directory may be moved with it, as far as the directory
@@ -48,13 +55,14 @@ void lind_guard_begin(const struct lind_guard *guard);
 bool lind_guard_changes_nothing(uint32_t nr, uint64_t a1, uint64_t a2);
 
 int64_t lind_guard_path(const struct lind_call *c);
+int64_t lind_guard_exec(const struct lind_call *c);
 int64_t lind_guard_fd(const struct lind_call *c);
 int64_t lind_guard_bind(const struct lind_call *c);
 int64_t lind_guard_receive(const struct lind_call *c);
 
 #define LIND_GUARD_PATH_(name) LIND_RAW("alters", name, lind_guard_path);
 #define LIND_GUARD_FD_(name) LIND_RAW("alters", name, lind_guard_fd);
-#define LIND_GUARD_CALLS \
+#define LIND_GUARD_ALL_ \
 	LIND_EACH_CHANGING_PATH_CALL(LIND_GUARD_PATH_) \
 	LIND_EACH_CHANGING_FD_CALL(LIND_GUARD_FD_) \
 	LIND_GUARD_PATH_(access) \
@@ -62,8 +70,19 @@ int64_t lind_guard_receive(const struct lind_call *c);
 	LIND_GUARD_PATH_(faccessat2) \
 	LIND_RAW("alters", bind, lind_guard_bind); \
 	LIND_RAW("alters", recvmsg, lind_guard_receive); \
-	LIND_RAW("alters", recvmmsg, lind_guard_receive); \
+	LIND_RAW("alters", recvmmsg, lind_guard_receive);
+
+/* The calls of a guard that has may_change alone: a call that only reads costs no hop. */
+#define LIND_GUARD_CALLS \
+	LIND_GUARD_ALL_ \
 	LIND_FILTER(lind_guard_path) { return lind_guard_changes_nothing(nr, a1, a2) ? LIND_PASS : LIND_ASK; }
+
+/* The calls of a guard that has may_read, with or without may_change. */
+#define LIND_READ_GUARD_CALLS \
+	LIND_GUARD_ALL_ \
+	LIND_RAW("alters", execve, lind_guard_exec); \
+	LIND_RAW("alters", execveat, lind_guard_exec); \
+	LIND_RAW("alters", spawn, lind_guard_exec);
 
 #ifdef __cplusplus
 }
