@@ -133,9 +133,9 @@ def in_memory(world: World) -> None:
 def where_the_image_has_no_place(world: World) -> None:
     """Mount points are made in it, whether the host or lind-boot makes the mounts; the rest of a directory stays as it is, and cannot be changed."""
     image = world.folder / "image"
-    for folder in ["bin", "usr/share/doc", "usr/.own"]:
+    for folder in ["bin", "usr/share/doc", "usr/.own", "home/user", "home/other"]:
         (image / folder).mkdir(parents=True)
-    for file in ["usr/file", "usr/share/doc/text"]:
+    for file in ["usr/file", "usr/share/doc/text", "home/user/old", "home/other/text"]:
         (image / file).write_text(file)
     (image / "usr" / "bin").symlink_to("../bin")
     (image / "usr" / "share").chmod(0o751)
@@ -156,6 +156,7 @@ def where_the_image_has_no_place(world: World) -> None:
         holds("through a link", done.stderr, "is a symbolic link")
     same("the image is as it was", sorted(path.name for path in (image / "usr").iterdir()), [".own", "bin", "file", "share"])
 
+             "w:/home/user/new": "ok", "r:/home/other/text": "ok", "r:/home/user/old": "No such file or directory",
 
 def beside_a_change_of_the_image(world: World) -> None:
     """A run starts while somebody else makes and removes directories and files in the image."""

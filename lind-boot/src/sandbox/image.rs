@@ -37,24 +37,24 @@ pub enum What {
     Link(Vec<u8>),
 }
 
-/// The parts of an image. An entry at its top is mounted whole, unless something else is to be
-/// mounted below it at a name that does not exist. An image cannot be changed, so such a directory
-/// is created in the root, and its entries are mounted in it.
+/// The parts of an image, without those at `left_out`. An entry at its top is mounted whole, unless
+/// something else is to be mounted below it at a name that does not exist, or is left out. An image
+/// cannot be changed, so such a directory is created in the root, and its entries are mounted in it.
 ///
 /// # Errors
 /// When a part of the image cannot be read.
-pub fn parts<'a>(image: &Path, points: impl IntoIterator<Item = &'a Path>) -> Result<Vec<Entry>> {
+pub fn parts<'a>(image: &Path, left_out: &[PathBuf], points: impl IntoIterator<Item = &'a Path>) -> Result<Vec<Entry>> {
     let shown = || format!("image {}", image.display());
     let top = open(CWD, image).with_context(shown)?;
-    let opened = points.into_iter().flat_map(|point| lacking(&top, point)).collect();
+    let opened = points.into_iter().flat_map(|point| lacking(&top, point, left_out)).collect();
     let mut found = Vec::new();
-    list(&top, Path::new("/"), &opened, &mut found).with_context(shown)?;
+    list(&top, Path::new("/"), (&opened, left_out), &mut found).with_context(shown)?;
     Ok(found)
 }
 
 /// The image's directories above a mount point that it lacks. None if the image has the point, or
 /// has no directory in which it could be created.
-fn lacking(top: &OwnedFd, point: &Path) -> Vec<PathBuf> {
+fn lacking(top: &OwnedFd, point: &Path, left_out: &[PathBuf]) -> Vec<PathBuf> {
     let mut path = PathBuf::from("/");
     let mut passed = Vec::new();
     for name in point.iter().skip(1) {
@@ -66,17 +66,23 @@ fn lacking(top: &OwnedFd, point: &Path) -> Vec<PathBuf> {
         match rustix::fs::openat2(top, below, LOOK, Mode::empty(), ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS) {
             Err(Errno::NOENT) => return passed,
             Err(_) => return Vec::new(),
+            Ok(_) if left_out.contains(&path) => return passed,
             Ok(_) => passed.push(path.clone()),
         }
     }
     Vec::new()
 }
 
-fn list(directory: &OwnedFd, path: &Path, opened: &BTreeSet<PathBuf>, found: &mut Vec<Entry>) -> Result<()> {
+fn list(
+    directory: &OwnedFd,
+    path: &Path,
+    (opened, left_out): (&BTreeSet<PathBuf>, &[PathBuf]),
+    found: &mut Vec<Entry>,
+) -> Result<()> {
     for entry in Dir::read_from(again(directory)?)? {
         let name = entry?.file_name().to_bytes().to_vec();
         let path = path.join(OsStr::from_bytes(&name));
-        if matches!(&name[..], b"." | b"..") || !is_kept(&path) {
+        if matches!(&name[..], b"." | b"..") || !is_kept(&path) || left_out.contains(&path) {
             continue;
         }
         let at = match rustix::fs::openat(directory, &name[..], LOOK, Mode::empty()) {
@@ -89,7 +95,7 @@ fn list(directory: &OwnedFd, path: &Path, opened: &BTreeSet<PathBuf>, found: &mu
             FileType::Symlink => What::Link(rustix::fs::readlinkat(&at, c"", Vec::new())?.into_bytes()),
             FileType::Directory if opened.contains(&path) => {
                 found.push(Entry { path: path.clone(), what: What::Opened(Mode::from_raw_mode(mode)) });
-                list(&at, &path, opened, found)?;
+                list(&at, &path, (opened, left_out), found)?;
                 continue;
             }
             kind @ (FileType::Directory | FileType::RegularFile) => What::Tree(at, kind),
@@ -129,7 +135,7 @@ mod tests {
 
     /// The parts of an image, as words.
     fn described(image: &Path, points: &[&str]) -> Vec<String> {
-        let mut described: Vec<_> = parts(image, points.iter().map(Path::new))
+        let mut described: Vec<_> = parts(image, &[PathBuf::from("/home/user")], points.iter().map(Path::new))
             .unwrap()
             .iter()
             .map(|entry| {
@@ -157,18 +163,24 @@ mod tests {
         fs::write(image.join("file"), "").unwrap();
         symlink("../bin", image.join("usr/bin")).unwrap();
         fs::set_permissions(image.join("usr"), std::os::unix::fs::PermissionsExt::from_mode(0o751)).unwrap();
-        let whole = ["/file", "/usr/"];
+        fs::create_dir_all(image.join("home/user/old")).unwrap();
+        fs::create_dir(image.join("home/other")).unwrap();
+        let whole = ["/file", "/home/", "/usr/"];
         // A path of the image, a path in a directory that is not taken from the image, and a path
         // that cannot be created.
         for point in ["/usr", "/usr/share/doc", "/new", "/tmp/x", "/.git/x", "/file/x", "/usr/bin/x", "/usr/.hidden/x"]
         {
             assert_eq!(described(image, &[point]), whole, "{point}");
         }
-        let usr = ["/file", "/usr/ 751", "/usr/.hidden", "/usr/bin@"];
+        let usr = ["/file", "/home/", "/usr/ 751", "/usr/.hidden", "/usr/bin@"];
         assert_eq!(described(image, &["/usr/src/app"]), [&usr[..], &["/usr/share/"]].concat());
         assert_eq!(
             described(image, &["/usr/share/x", "/usr/y"]),
             [&usr[..], &["/usr/share/ 755", "/usr/share/doc/"]].concat()
         );
+        // The home directory is another one.
+        for point in ["/home/user", "/home/user/x"] {
+            assert_eq!(described(image, &[point]), ["/file", "/home/ 755", "/home/other/", "/usr/"], "{point}");
+        }
     }
 }

@@ -106,7 +106,7 @@ fn bind(plan: &Plan) -> Result<Made> {
         .iter()
         .map(|volume| tree(&volume.host, volume.read_only).with_context(|| format!("-v {}", volume.host.display())))
         .collect::<Result<Vec<_>>>()?;
-    let parts = image::parts(&plan.image, plan.mounted().map(|(path, _)| path))?;
+    let parts = image::parts(&plan.image, &plan.scratch, plan.mounted().map(|(path, _)| path))?;
     let bytes = |path: &Path| path.as_os_str().as_bytes().to_vec();
     let trees = parts.iter().filter(|part| matches!(part.what, What::Tree(..))).map(|part| (bytes(&part.path), true));
     let mounted = trees.chain(plan.mounted().map(|(path, read_only)| (bytes(path), read_only))).collect();

@@ -40,7 +40,7 @@ pub fn build(plan: &Plan) -> Result<Made> {
     std::fs::create_dir(&root)?;
     let top = open(CWD, &root)?;
     let mut rows = Kept { table: Table::new(top.try_clone()?)?, sources: Vec::new() };
-    for part in image::parts(&plan.image, plan.mounted().map(|(path, _)| path))? {
+    for part in image::parts(&plan.image, &plan.scratch, plan.mounted().map(|(path, _)| path))? {
         let path = &part.path;
         let source = plan.image.join(path.strip_prefix("/")?);
         match part.what {
