@@ -46,9 +46,10 @@
 //! 13. `Memory::map`
 //! 14. `Cage::settings`
 //! 15. `cage::text_busy`
-//! 16. the record locks of files (`Locks`)
-//! 17. `Loopback::changing`, a socket's `Private`, the ports of `Loopback`, in this order
-//! 18. `CageTable`, `Cage::timers`, `Cage::watchers` and `sys::process::Names`: nothing within
+//! 16. the names in a mount (`root::budget`), also while the host changes them
+//! 17. the record locks of files (`Locks`)
+//! 18. `Loopback::changing`, a socket's `Private`, the ports of `Loopback`, in this order
+//! 19. `CageTable`, `Cage::timers`, `Cage::watchers` and `sys::process::Names`: nothing within
 //!     these
 //!
 //! No guard is held while a grate is entered or the host blocks.

@@ -20,6 +20,7 @@
 //! /proc and /dev are not resolved by the host: `pseudo` finds out which paths lead there before
 //! one comes here.
 
+mod budget;
 pub mod devices;
 mod directory;
 mod links;
@@ -81,7 +82,7 @@ pub enum Change {
     Make,
     /// Removes a name.
     Remove,
-    /// Moves it: [`Root::check_move`] decides whether that is possible.
+    /// Moves it, by [`Root::rename`].
     Move,
 }
 
@@ -300,6 +301,24 @@ impl Root {
         match &self.table {
             Some(table) if table.is_read_only(mount) => Err(Errno::EROFS),
             _ => Ok(()),
+        }
+    }
+
+    /// How many names there may be in a mount, and how many more than there are. None where
+    /// nothing counts them.
+    pub fn names(&self, mount: MountId) -> Option<(u64, u64)> {
+        self.table.as_ref()?.budget(mount).map(|budget| budget.changing().room())
+    }
+
+    /// Before an extended attribute of what was found by a mount is changed.
+    ///
+    /// # Errors
+    /// EROFS; EOPNOTSUPP where the names are counted.
+    pub fn check_attributes(&self, mount: MountId) -> Result<()> {
+        self.check_writable(mount)?;
+        match self.table.as_ref().and_then(|table| table.budget(mount)) {
+            Some(_) => Err(Errno::EOPNOTSUPP),
+            None => Ok(()),
         }
     }
 

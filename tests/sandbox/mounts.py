@@ -130,6 +130,18 @@ def in_memory(world: World) -> None:
         same(f"{how}: {count} files have room, which cost memory without a byte in them", 64 <= count < 10000, True)
 
 
+def names_in_scratch(world: World) -> None:
+    """/tmp has room for as many files whoever makes the mounts, and each name counts; attributes take none of the host's memory."""
+    program = world.folder / "tool" / "scratch.wasm"
+    shutil.copy(compiled("scratch"), program)
+    by = {how: world.run(f"--mounts={how}", str(program), "/tmp").stdout.splitlines() for how in ["kernel", *(["bind"] if permitted(world) else [])]}
+    counted = by["kernel"]
+    same("first and last", [counted[:1], counted[-2:]], [["65536 files"], ["attribute: Not supported", "end: ok, +4"]])
+    for how, lines in by.items():
+        same(how, lines[2:-2], counted[2:-2])
+        same(f"{how}: first", lines[0], counted[0])
+
+
 def where_the_image_has_no_place(world: World) -> None:
     """Mount points are made in it, whether the host or lind-boot makes the mounts; the rest of a directory stays as it is, and cannot be changed."""
     image = world.folder / "image"
@@ -144,6 +156,7 @@ def where_the_image_has_no_place(world: World) -> None:
     volumes = [".:/usr/src/app", f"{kept}:/usr/share/one:ro", ".:/new/way"]
     options = ("--image", str(image), *(word for volume in volumes for word in ("-v", volume)), "--tmpfs", "/usr/cache", "-w", "/usr/src/app")
     tries = {"r:kept": "ok", "w:made": "ok", "r:/usr/src/app/made": "ok", "r:/new/way/made": "ok", "r:/usr/share/one": "ok", "w:/usr/cache/a": "ok",
+             "w:/home/user/new": "ok", "r:/home/other/text": "ok", "r:/home/user/old": "No such file or directory",
              "r:/usr/share/doc/text": "ok", "r:/usr/file": "ok", "r:/usr/.own": "ok", "r:/usr/bin/../usr/file": "ok"}
     tries |= dict.fromkeys(["w:/usr/share/one", "w:/usr/x", "w:/usr/src/x", "w:/usr/share/x", "w:/usr/share/doc/x", "w:/usr/file", "w:/usr/.own/x", "w:/new/x"],
                            "Read-only file system")
@@ -156,7 +169,6 @@ def where_the_image_has_no_place(world: World) -> None:
         holds("through a link", done.stderr, "is a symbolic link")
     same("the image is as it was", sorted(path.name for path in (image / "usr").iterdir()), [".own", "bin", "file", "share"])
 
-             "w:/home/user/new": "ok", "r:/home/other/text": "ok", "r:/home/user/old": "No such file or directory",
 
 def beside_a_change_of_the_image(world: World) -> None:
     """A run starts while somebody else makes and removes directories and files in the image."""
@@ -274,4 +286,4 @@ def memory_is_listed(world: World) -> None:
         same(maker, kinds, [["tmpfs"]])
 
 
-TESTS = [memory_is_listed, by_the_kernel, as_the_host_has_it, nobody_gets_out, nothing_is_left, in_memory, where_the_image_has_no_place, beside_a_change_of_the_image, outer_before_inner, told, in_a_chroot, where_none_are_permitted]
+TESTS = [memory_is_listed, by_the_kernel, as_the_host_has_it, nobody_gets_out, nothing_is_left, in_memory, names_in_scratch, where_the_image_has_no_place, beside_a_change_of_the_image, outer_before_inner, told, in_a_chroot, where_none_are_permitted]

@@ -215,10 +215,15 @@ const BYTES_PER_FILE: u64 = 4096;
 /// The fewest files that such a file system may have.
 const FEWEST_FILES: u64 = 64;
 
+/// For how many files a directory in memory of this size has room.
+pub(super) fn files_within(size: &str) -> Result<u64> {
+    let bytes = Kind::Bytes.parse(size).with_context(|| format!("{size}: not a size"))?;
+    Ok((bytes / BYTES_PER_FILE).max(FEWEST_FILES))
+}
+
 /// Mounts a file system in memory at a directory.
 fn memory(at: &Path, size: &str) -> Result<()> {
-    let bytes = Kind::Bytes.parse(size).with_context(|| format!("{size}: not a size"))?;
-    let files = (bytes / BYTES_PER_FILE).max(FEWEST_FILES);
+    let files = files_within(size)?;
     let data = std::ffi::CString::new(format!("size={size},nr_inodes={files},mode=0755"))?;
     mount("tmpfs", at, "tmpfs", MountFlags::NOSUID | MountFlags::NODEV, Some(data.as_c_str()))
         .context("cannot mount a tmpfs")

@@ -14,12 +14,13 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, anyhow};
 use clap::Args;
-use lind_kernel::root::table::{Found, Table};
+use lind_kernel::root::table::{Found, MountId, Table};
 use rustix::fs::{CWD, FileType};
 
 use super::image::{self, What};
 use super::removal;
-use super::root::{Made, Mount, Mounts, Plan, Steps, directory, link, make, open};
+use super::root::{Made, Mount, Mounts, Plan, Steps, directory, files_within, link, make, open};
+use super::volume::TMPFS_SIZE;
 use crate::session::place;
 
 /// Mounts for the kernel crate.
@@ -46,7 +47,7 @@ pub fn build(plan: &Plan) -> Result<Made> {
         match part.what {
             What::Link(text) => link(&rows.table.top()?, path, &text, &rows.table),
             What::Opened(mode) => directory(&rows.table.top()?, path, mode, &rows.table),
-            What::Tree(file, _) => rows.mount(path, (file, &source), true),
+            What::Tree(file, _) => rows.mount(path, (file, &source), true).map(drop),
         }
         .with_context(|| format!("image {}: {}", plan.image.display(), path.display()))?;
     }
@@ -54,7 +55,8 @@ pub fn build(plan: &Plan) -> Result<Made> {
         let own = folder.join(number.to_string());
         std::fs::create_dir(&own)?;
         std::fs::set_permissions(&own, std::os::unix::fs::PermissionsExt::from_mode(0o1777))?;
-        rows.mount(path, (open(CWD, &own)?, &own), false)?;
+        let mount = rows.mount(path, (open(CWD, &own)?, &own), false)?;
+        rows.table.bound(mount, files_within(TMPFS_SIZE)?);
     }
     let empty = folder.join("empty");
     std::fs::create_dir(&empty)?;
@@ -64,10 +66,12 @@ pub fn build(plan: &Plan) -> Result<Made> {
                 let volume = &plan.volumes[number];
                 open(CWD, &volume.host)
                     .with_context(|| format!("-v {}", volume.host.display()))
-                    .and_then(|source| rows.mount(&volume.guest, (source, &volume.host), volume.read_only))
+                    .and_then(|source| Ok(rows.mount(&volume.guest, (source, &volume.host), volume.read_only)?))
                     .with_context(|| format!("cannot mount {} at {}", volume.host.display(), volume.guest.display()))?;
             }
-            Mount::Hidden(path) => rows.mount(path, (open(CWD, &empty)?, &empty), true)?,
+            Mount::Hidden(path) => {
+                rows.mount(path, (open(CWD, &empty)?, &empty), true)?;
+            }
             // The imfs grate answers for all files in it.
             Mount::Memory(tmpfs) => {
                 make(&rows.table.top()?, &tmpfs.guest, FileType::Directory, &rows.table)?;
@@ -78,12 +82,12 @@ pub fn build(plan: &Plan) -> Result<Made> {
 }
 
 impl Kept {
-    fn mount(&mut self, at: &Path, (source, name): (OwnedFd, &Path), read_only: bool) -> Result<()> {
+    fn mount(&mut self, at: &Path, (source, name): (OwnedFd, &Path), read_only: bool) -> Result<MountId> {
         let kind = FileType::from_raw_mode(rustix::fs::fstat(&source)?.st_mode);
         let point = make(&self.table.top()?, at, kind, &self.table)?;
-        self.table.mount(point, at.as_os_str().as_bytes(), source, read_only)?;
+        let mount = self.table.mount(point, at.as_os_str().as_bytes(), source, read_only)?;
         self.sources.push(name.to_owned());
-        Ok(())
+        Ok(mount)
     }
 }
 

@@ -4,8 +4,9 @@ use std::ffi::CStr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use lind_abi::{Errno, Result};
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags, ResolveFlags};
 
+use super::budget::Budget;
 use super::table::{Dir, Found, MountId, Table};
 use super::walk::Way;
 use super::{Change, Last, PATIENCE, Root, Walls};
@@ -58,6 +59,18 @@ impl How {
         !self.has(OFlags::PATH)
             && (self.flags.intersects(OFlags::WRONLY | OFlags::RDWR | OFlags::TRUNC | OFlags::CREATE)
                 || self.has(OFlags::TMPFILE))
+    }
+
+    /// To look at what would be opened so.
+    fn look(self) -> How {
+        let follows = self.last() == Last::Follow && !self.has(OFlags::NOFOLLOW);
+        let nofollow = if follows { OFlags::empty() } else { OFlags::NOFOLLOW };
+        How { flags: OFlags::PATH | OFlags::CLOEXEC | nofollow, mode: Mode::empty() }
+    }
+
+    /// The same, but for what is there already.
+    fn without_making(self) -> How {
+        How { flags: self.flags.difference(OFlags::CREATE), mode: Mode::empty() }
     }
 
     fn last(self) -> Last {
@@ -175,7 +188,11 @@ impl Root {
     fn open_beneath(&self, dir: Dir<'_>, path: &CStr, how: How, resolve: ResolveFlags) -> Result<Found> {
         let fixed = how.changes() && self.check_writable(dir.mount).is_err();
         let how = if fixed { only_read(dir.fd, path, how, resolve)? } else { how };
-        let file = host_open(dir.fd, path, how, resolve)?;
+        let budget = self.table.as_ref().and_then(|table| table.budget(dir.mount));
+        let file = match budget.filter(|_| how.has(OFlags::CREATE)) {
+            Some(budget) => open_counted(budget, dir.fd, path, how, resolve)?,
+            None => host_open(dir.fd, path, how, resolve)?,
+        };
         if fixed && how.changes() && is_regular(file.as_fd())? {
             // It was a fifo when it was looked at; another mount may let it be changed.
             return Err(Errno::EROFS);
@@ -233,7 +250,12 @@ impl Root {
         }
         let act = |dir: Dir<'_>, name: &CStr| {
             self.check_name(table, dir, name, change)?;
-            act(dir, name)
+            let act = || act(dir, name);
+            match (change, table.budget(dir.mount)) {
+                (Change::Make, Some(budget)) => budget.changing().make_new((dir.fd, name), act),
+                (Change::Remove, Some(budget)) => budget.changing().remove(act),
+                _ => act(),
+            }
         };
         if let Some((dir, path)) = self.directly(table, dir, path).filter(|(_, path)| *path != c".") {
             let (parent, name) = super::split(path);
@@ -263,11 +285,21 @@ impl Root {
         }
     }
 
-    /// Before a name is moved, or two change places.
+    /// renameat2(2), between what [`Root::parent`] found.
     ///
     /// # Errors
-    /// EXDEV between mounts, EROFS, EBUSY.
-    pub fn check_move(&self, (from, old): (Dir<'_>, &CStr), (to, new): (Dir<'_>, &CStr)) -> Result<()> {
+    /// EXDEV between mounts, EROFS, EBUSY; what the host says.
+    pub fn rename(&self, (from, old): (Dir<'_>, &CStr), (to, new): (Dir<'_>, &CStr), flags: RenameFlags) -> Result<()> {
+        self.check_move((from, old), (to, new))?;
+        let act = || rustix::fs::renameat_with(from, old, to, new, flags).map_err(host::errno);
+        match self.table.as_ref().and_then(|table| table.budget(from.mount)) {
+            Some(budget) => budget.changing().rename((from.fd, old), (to.fd, new), flags, act),
+            None => act(),
+        }
+    }
+
+    /// Before a name is moved, or two change places.
+    fn check_move(&self, (from, old): (Dir<'_>, &CStr), (to, new): (Dir<'_>, &CStr)) -> Result<()> {
         let Some(table) = &self.table else { return Ok(()) };
         self.check_same(from.mount, to.mount)?;
         self.check_writable(from.mount)?;
@@ -283,12 +315,32 @@ impl Root {
     }
 }
 
+/// Opens what may have to be made, in a mount whose names are counted.
+fn open_counted(budget: &Budget, dir: BorrowedFd<'_>, path: &CStr, how: How, resolve: ResolveFlags) -> Result<OwnedFd> {
+    for _ in 0..PATIENCE {
+        let mut changing = budget.changing();
+        let found = match host_open(dir, path, how.look(), resolve) {
+            Err(Errno::ENOENT) => return changing.make(|| host_open(dir, path, how, resolve)),
+            found => found?,
+        };
+        let stat = rustix::fs::fstat(&found).map_err(host::errno)?;
+        let waits = FileType::from_raw_mode(stat.st_mode) == FileType::Fifo && !how.has(OFlags::EXCL);
+        if !waits {
+            return host_open(dir, path, how, resolve);
+        }
+        // Its other end may be opened by somebody who makes a name first.
+        drop(changing);
+        match host_open(dir, path, how.without_making(), resolve) {
+            Err(Errno::ENOENT) => {}
+            opened => return opened,
+        }
+    }
+    Err(Errno::EAGAIN)
+}
+
 /// How something is opened where nothing can be changed: as it was meant, if that changes nothing.
 fn only_read(dir: BorrowedFd<'_>, path: &CStr, how: How, resolve: ResolveFlags) -> Result<How> {
-    let nofollow = how.flags & OFlags::NOFOLLOW;
-    let nofollow = if how.last() == Last::Follow { nofollow } else { OFlags::NOFOLLOW };
-    let look = How { flags: OFlags::PATH | OFlags::CLOEXEC | nofollow, mode: Mode::empty() };
-    let found = match host_open(dir, path, look, resolve) {
+    let found = match host_open(dir, path, how.look(), resolve) {
         Err(Errno::ENOENT) if how.has(OFlags::CREATE) => return Err(Errno::EROFS),
         found => found?,
     };
@@ -304,7 +356,7 @@ fn only_read(dir: BorrowedFd<'_>, path: &CStr, how: How, resolve: ResolveFlags) 
         // Only where the path leads: it may lead out of this mount.
         return Err(if kind == FileType::Directory { Errno::EROFS } else { Errno::ENOTDIR });
     }
-    let how = How { flags: how.flags.difference(OFlags::CREATE), mode: Mode::empty() };
+    let how = how.without_making();
     match kind {
         FileType::RegularFile if how.changes() => Err(Errno::EROFS),
         FileType::Directory if how.changes() => Err(Errno::EISDIR),

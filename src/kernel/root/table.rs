@@ -12,6 +12,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use lind_abi::{Errno, Result};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags};
 
+use super::budget::Budget;
 use super::identity;
 use crate::host;
 
@@ -90,6 +91,8 @@ struct Mount {
     fixed: bool,
     /// Whether other mounts are in it.
     covered: bool,
+    /// How many names there may be in it, where that is bounded.
+    budget: Option<Budget>,
 }
 
 /// The mounts. The root directory's comes first.
@@ -112,6 +115,7 @@ impl Table {
             path: Vec::new(),
             fixed: true,
             covered: false,
+            budget: None,
         };
         Ok(Table(vec![root]))
     }
@@ -159,10 +163,9 @@ impl Table {
     ///
     /// # Errors
     /// EMFILE for too many mounts; ENOTDIR where only one of the two is a directory.
-    pub fn mount(&mut self, point: Found, path: &[u8], source: OwnedFd, read_only: bool) -> Result<()> {
-        if self.0.len() >= usize::from(MountId::NONE.0) {
-            return Err(Errno::EMFILE);
-        }
+    pub fn mount(&mut self, point: Found, path: &[u8], source: OwnedFd, read_only: bool) -> Result<MountId> {
+        let number =
+            u16::try_from(self.0.len()).ok().filter(|&number| number < MountId::NONE.0).ok_or(Errno::EMFILE)?;
         let directory = |file: &OwnedFd| {
             let stat = rustix::fs::fstat(file).map_err(host::errno)?;
             Ok(FileType::from_raw_mode(stat.st_mode).is_dir())
@@ -181,8 +184,20 @@ impl Table {
         let fixed = point.mount == MountId::ROOT || (around.fixed && around.id == place);
         let point = Point { mount: point.mount, place: point.file, id: place };
         let path = path.to_vec();
-        self.0.push(Mount { source, id, directory: kind, read_only, point: Some(point), path, fixed, covered: false });
-        Ok(())
+        let point = Some(point);
+        self.0.push(Mount { source, id, directory: kind, read_only, point, path, fixed, covered: false, budget: None });
+        Ok(MountId(number))
+    }
+
+    /// Bounds a mount whose source is empty: to so many names, and no extended attributes, which
+    /// would be files' worth of the host's memory without a name.
+    pub fn bound(&mut self, mount: MountId, names: u64) {
+        self.at_mut(mount).budget = Some(Budget::new(names));
+    }
+
+    /// How many names there may be in a mount, where that is bounded.
+    pub(super) fn budget(&self, mount: MountId) -> Option<&Budget> {
+        self.0.get(usize::from(mount.0))?.budget.as_ref()
     }
 
     fn at(&self, mount: MountId) -> &Mount {

@@ -81,10 +81,7 @@ pub(crate) fn renameat2(
     let root = &cx.kernel.root;
     let on_host = |(from, old): (Dir<'_>, &CStr), (to, new): (Dir<'_>, &CStr)| {
         root.parent(from, old, Change::Move, |old_dir, old| {
-            root.parent(to, new, Change::Move, |new_dir, new| {
-                root.check_move((old_dir, old), (new_dir, new))?;
-                rustix::fs::renameat_with(old_dir, old, new_dir, new, host_flags).map_err(host::errno)
-            })
+            root.parent(to, new, Change::Move, |new_dir, new| root.rename((old_dir, old), (new_dir, new), host_flags))
         })
     };
     let ours = |old: Reached, new: Reached| match (&old, &new) {

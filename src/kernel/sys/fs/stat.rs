@@ -197,6 +197,9 @@ fn statfs_host(cx: &Ctx<'_>, file: Dir<'_>, buf: Out<Statfs>) -> Result<()> {
     }
     let mut found: Statfs = cx.load(In::new(buf.addr, buf.cage))?;
     found.flags |= ST_NOSUID | ST_NODEV | if root.check_writable(file.mount).is_err() { ST_RDONLY } else { 0 };
+    if let Some((most, left)) = root.names(file.mount) {
+        (found.files, found.ffree) = (most, left);
+    }
     cx.store(buf, &found)
 }
 

@@ -154,7 +154,7 @@ fn on<T>(cx: &Ctx<'_>, of: &Of, changes: bool, mut act: impl FnMut(host::File<'_
                 Kind::Pseudo(_) => Err(Errno::EOPNOTSUPP),
                 Kind::Named(mount) => {
                     if changes {
-                        cx.kernel.root.check_writable(mount)?;
+                        cx.kernel.root.check_attributes(mount)?;
                     }
                     act(host::File::Open(file.host()))
                 }
@@ -171,7 +171,7 @@ fn on<T>(cx: &Ctx<'_>, of: &Of, changes: bool, mut act: impl FnMut(host::File<'_
             let act = std::cell::RefCell::new(&mut act);
             let again = |file: Dir<'_>| {
                 if changes {
-                    root.check_writable(file.mount)?;
+                    root.check_attributes(file.mount)?;
                 }
                 root.again(file.fd, |links, name| (act.borrow_mut())(host::File::Named(links, name)))
             };
