@@ -259,6 +259,37 @@ def what_is_typed_and_shown(world: World) -> None:
     os.close(master)
 
 
+def a_terminal_that_nobody_reads(world: World) -> None:
+    """Output waits there, and SIGTERM ends the client all the same."""
+    start(world)
+    with (world.project / "much").open("wb") as file:
+        file.write(b"0123456789\n" * 100_000)
+    master, slave = pty.openpty()
+    if world.user is not None:
+        os.fchown(slave, world.user, -1)
+    with (world.project / "much").open("rb") as given:
+        child = world.begin("session", "exec", "one", "/tool/command", "copy", stdin=given, stdout=slave, stderr=slave)
+    os.close(slave)
+
+    def is_full() -> bool:
+        before = unread(master)
+        time.sleep(0.2)
+        return 0 < before == unread(master)
+
+    try:
+        until("there is no room", is_full)
+        child.send_signal(signal.SIGTERM)
+        same("status", child.wait(SECONDS), 128 + signal.SIGTERM)
+    finally:
+        child.kill()
+        os.close(master)
+
+
+def unread(file: int) -> int:
+    """How many bytes can be read at once."""
+    return int(struct.unpack("i", fcntl.ioctl(file, termios.FIONREAD, bytes(4)))[0])
+
+
 def a_terminal_ends_with_its_command(world: World) -> None:
     """A process that a command leaves behind neither reads what is typed afterwards, nor writes,
     nor changes settings; `run` leaves nothing behind."""
@@ -411,7 +442,7 @@ def a_start_that_fails_says_why(world: World) -> None:
 
 TESTS = [commands_end_as_if_run_directly, directory_and_environment, files_are_the_commands_own, signals_go_to_the_command,
          a_client_that_dies_takes_its_command_along, a_session_that_dies_ends_its_commands, stop_ends_everything, who_is_asked_to_end_has_five_seconds, idle_sessions_end,
-         limits_of_one_command, rules_hold, a_hundred_at_once, a_terminal, what_is_typed_and_shown,
+         limits_of_one_command, rules_hold, a_hundred_at_once, a_terminal, what_is_typed_and_shown, a_terminal_that_nobody_reads,
          a_terminal_ends_with_its_command, a_terminal_is_its_commands_own, one_of_a_pipeline_has_the_keys,
          not_for_others, what_is_no_request, a_start_that_fails_says_why,
          a_start_returns_while_it_runs, a_start_can_be_explained]

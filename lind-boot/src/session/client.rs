@@ -42,7 +42,7 @@ fn run(exec: &Exec) -> Result<u8> {
     }
     wire::send(socket.as_fd(), &request, &files)?;
     let (incoming, outgoing) = (Incoming::default(), Outgoing::default());
-    let mut client = Client { name: &exec.name, socket, signals, screen, incoming, outgoing, due: None };
+    let mut client = Client { name: &exec.name, socket, signals, screen, incoming, outgoing, gone: false, due: None };
     loop {
         if let Some(status) = client.turn()? {
             return Ok(status);
@@ -108,6 +108,8 @@ struct Client<'a> {
     screen: Option<Screen>,
     incoming: Incoming,
     outgoing: Outgoing,
+    /// Whether the session has closed the connection.
+    gone: bool,
     /// When a command that was asked to end is killed.
     due: Option<Instant>,
 }
@@ -119,18 +121,28 @@ impl Client<'_> {
             screen.take_keys();
             screen.may_take_keys()
         });
+        let left = self.due.map(|due| due.saturating_duration_since(Instant::now()));
+        if let Some(screen) = self.screen.as_mut().filter(|screen| screen.is_full()) {
+            if left.is_none() {
+                return self.wait_for_room();
+            }
+            // The end does not wait for somebody to read the terminal.
+            screen.discard();
+            return self.act_on_heard();
+        }
         let room = if self.outgoing.is_empty() { PollFlags::empty() } else { PollFlags::OUT };
         let mut files =
             vec![PollFd::new(&self.socket, PollFlags::IN | room), PollFd::new(&self.signals, PollFlags::IN)];
         let keys = self.screen.as_ref().and_then(Screen::keys).filter(|_| room.is_empty());
         files.extend(keys.iter().map(|keys| PollFd::new(keys, PollFlags::IN)));
-        let left = self.due.map(|due| due.saturating_duration_since(Instant::now()));
         if left == Some(Duration::ZERO) {
             // When we exit, the session kills the command.
-            stdio::say_line(&format!(
-                "the command did not end within {} s of SIGTERM and is killed",
-                host_signals::GRACE.as_secs()
-            ));
+            if self.screen.as_ref().is_none_or(Screen::has_room) {
+                stdio::say_line(&format!(
+                    "the command did not end within {} s of SIGTERM and is killed",
+                    host_signals::GRACE.as_secs()
+                ));
+            }
             return Ok(Some(128 + TERM));
         }
         let most = looks.then_some(LOOK).into_iter().chain(left).min().map(Timespec::try_from).transpose()?;
@@ -150,6 +162,32 @@ impl Client<'_> {
         // read now.
         let _ = self.outgoing.flush(self.socket.as_fd());
         if ready.first().is_some_and(|ready| !(*ready - PollFlags::OUT).is_empty()) { self.hear() } else { Ok(None) }
+    }
+
+    /// Waits until the terminal has room for what the command has written. Meanwhile nothing more is
+    /// taken from the session, so that the command waits too.
+    fn wait_for_room(&mut self) -> Result<Option<u8>> {
+        let Some(screen) = &mut self.screen else { return Ok(None) };
+        let place = screen.place();
+        let mut files = vec![PollFd::new(&self.signals, PollFlags::IN), PollFd::new(&place, PollFlags::OUT)];
+        let keys = screen.keys().filter(|_| self.outgoing.is_empty());
+        files.extend(keys.iter().map(|keys| PollFd::new(keys, PollFlags::IN)));
+        match poll(&mut files, None) {
+            Err(rustix::io::Errno::INTR) => return Ok(None),
+            polled => polled?,
+        };
+        let ready: Vec<_> = files.iter().map(|file| !file.revents().is_empty()).collect();
+        if ready[1] {
+            screen.flush()?;
+        }
+        if ready[0] {
+            self.pass_on_signals();
+        }
+        if ready.get(2) == Some(&true) {
+            self.pass_on_keys();
+        }
+        let _ = self.outgoing.flush(self.socket.as_fd());
+        self.act_on_heard()
     }
 
     fn tell(&mut self, message: &Value) {
@@ -184,22 +222,31 @@ impl Client<'_> {
 
     /// Reads messages of the session.
     fn hear(&mut self) -> Result<Option<u8>> {
-        let there = match self.incoming.receive(self.socket.as_fd()) {
-            Err(error) if error.kind() == ErrorKind::ConnectionReset => false,
-            there => there?,
+        self.gone = match self.incoming.receive(self.socket.as_fd()) {
+            Err(error) if error.kind() == ErrorKind::ConnectionReset => true,
+            there => !there?,
         };
-        while let Some((message, _)) = self.incoming.next()? {
+        self.act_on_heard()
+    }
+
+    /// Acts on what has come, as long as the terminal has room.
+    fn act_on_heard(&mut self) -> Result<Option<u8>> {
+        loop {
+            if self.screen.as_ref().is_some_and(Screen::is_full) {
+                return Ok(None);
+            }
+            let Some((message, _)) = self.incoming.next()? else { break };
             if let Some(status) = self.heard(&message)? {
                 return Ok(Some(status));
             }
         }
-        ensure!(there, "session {} has ended, and the command with it", self.name);
+        ensure!(!self.gone, "session {} has ended, and the command with it", self.name);
         Ok(None)
     }
 
     /// Handles a message. Returns the exit status if it has one.
     fn heard(&mut self, message: &Value) -> Result<Option<u8>> {
-        if let Some((screen, bytes)) = self.screen.as_ref().zip(wire::bytes(&message["output"])) {
+        if let Some((screen, bytes)) = self.screen.as_mut().zip(wire::bytes(&message["output"])) {
             screen.show(&bytes)?;
             return Ok(None);
         }

@@ -5,10 +5,10 @@
 //! terminal does, so that its settings apply. If several clients share a terminal, as in a
 //! pipeline, one at a time reads the keys.
 
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use anyhow::{Context, Result};
-use rustix::fs::{FlockOperation, OFlags};
+use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::termios::{OptionalActions, Termios, isatty};
 use serde_json::{Value, json};
 
@@ -23,6 +23,11 @@ pub struct Screen {
     numbers: Vec<u8>,
     /// The terminal for the command's output.
     shown: BorrowedFd<'static>,
+    /// The same, opened so that a write does not wait for a reader of the terminal. None where it
+    /// cannot be opened once more, as after su(1).
+    unblocked: Option<OwnedFd>,
+    /// Output that the terminal has no room for yet.
+    waiting: Vec<u8>,
     /// The terminal that keys are read from, if any can be read.
     keys: Option<BorrowedFd<'static>>,
     /// The settings to restore, while this client reads the keys.
@@ -43,7 +48,14 @@ impl Screen {
         let shown = terminals.iter().find(|(number, _)| *number > 0).or(terminals.first()).map(|(_, file)| *file);
         let numbers = terminals.iter().map(|(number, _)| *number).collect();
         (
-            shown.map(|shown| Screen { numbers, shown, keys, before: None }),
+            shown.map(|shown| Screen {
+                numbers,
+                shown,
+                unblocked: unblocked(shown),
+                waiting: Vec::new(),
+                keys,
+                before: None,
+            }),
             files.into_iter().map(|(_, file)| file).collect(),
         )
     }
@@ -118,24 +130,59 @@ impl Screen {
         self.keys = None;
     }
 
-    /// Prints output of the command.
+    /// Prints output of the command, as far as the terminal has room for it.
     ///
     /// # Errors
     /// When the terminal has gone.
-    pub fn show(&self, mut bytes: &[u8]) -> Result<()> {
-        while !bytes.is_empty() {
-            match rustix::io::write(self.shown.as_fd(), bytes) {
-                Ok(count) => bytes = bytes.get(count..).unwrap_or_default(),
+    pub fn show(&mut self, bytes: &[u8]) -> Result<()> {
+        self.waiting.extend_from_slice(bytes);
+        self.flush()
+    }
+
+    /// Shows more of what waits.
+    ///
+    /// # Errors
+    /// When the terminal has gone.
+    pub fn flush(&mut self) -> Result<()> {
+        while !self.waiting.is_empty() {
+            match rustix::io::write(self.place(), &self.waiting) {
+                Ok(count) => drop(self.waiting.drain(..count)),
                 Err(rustix::io::Errno::INTR) => {}
-                Err(rustix::io::Errno::AGAIN) => {
-                    let mut room = [rustix::event::PollFd::new(&self.shown, rustix::event::PollFlags::OUT)];
-                    let _ = rustix::event::poll(&mut room, None);
-                }
+                Err(rustix::io::Errno::AGAIN) => break,
                 Err(errno) => return Err(errno).context("cannot write to the terminal"),
             }
         }
         Ok(())
     }
+
+    /// Where output is written to.
+    pub fn place(&self) -> BorrowedFd<'_> {
+        self.unblocked.as_ref().map_or(self.shown, AsFd::as_fd)
+    }
+
+    /// Whether output waits for room.
+    pub fn is_full(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    /// Whether a line can be written without waiting.
+    pub fn has_room(&self) -> bool {
+        let at_once = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
+        let mut place = [rustix::event::PollFd::new(&self.shown, rustix::event::PollFlags::OUT)];
+        rustix::event::poll(&mut place, Some(&at_once)).is_ok_and(|ready| ready > 0)
+    }
+
+    /// Forgets the output that waits for room.
+    pub fn discard(&mut self) {
+        self.waiting.clear();
+    }
+}
+
+/// The terminal opened once more. Its own description is shared with other programs, which expect
+/// their writes to wait.
+fn unblocked(terminal: BorrowedFd<'_>) -> Option<OwnedFd> {
+    let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    rustix::fs::open(format!("/proc/self/fd/{}", terminal.as_raw_fd()), flags, Mode::empty()).ok()
 }
 
 impl Drop for Screen {
