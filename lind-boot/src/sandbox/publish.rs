@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use anyhow::{Context, Result};
 use lind_kernel::{Kernel, stdio};
 
-/// The most connections at one time. Further ones wait in the host's queue.
+/// The most connections to one port at one time. Further ones wait in the host's queue.
 const MOST: usize = 256;
 
 /// A port of the host, and the port of the sandbox to which it is forwarded.
@@ -83,19 +83,19 @@ impl Listeners {
     /// # Errors
     /// When a thread cannot be started.
     pub fn serve(self, kernel: &Arc<Kernel>) -> Result<()> {
-        let open = Arc::new(AtomicUsize::new(0));
         for (listener, port) in self.0 {
-            let (kernel, open) = (Arc::clone(kernel), Arc::clone(&open));
+            let kernel = Arc::clone(kernel);
             std::thread::Builder::new()
                 .name("publish".to_owned())
-                .spawn(move || take(&listener, port, &kernel, &open))
+                .spawn(move || take(&listener, port, &kernel))
                 .context("--publish: cannot start a thread (check `ulimit -u`)")?;
         }
         Ok(())
     }
 }
 
-fn take(listener: &TcpListener, port: u16, kernel: &Kernel, open: &Arc<AtomicUsize>) {
+fn take(listener: &TcpListener, port: u16, kernel: &Kernel) {
+    let open = Arc::new(AtomicUsize::new(0));
     loop {
         let accepted = listener.accept();
         while open.load(Ordering::Relaxed) >= MOST {
@@ -108,7 +108,7 @@ fn take(listener: &TcpListener, port: u16, kernel: &Kernel, open: &Arc<AtomicUsi
         };
         // If no program listens on the port, the connection is closed, as it would be refused.
         let Ok(inside) = kernel.dial(port, from).map(UnixStream::from) else { continue };
-        let _ = carry(outside, inside, open);
+        let _ = carry(outside, inside, &open);
     }
 }
 
