@@ -341,6 +341,54 @@ static void abstract_names(void)
 	close(l), close(c);
 }
 
+static void registered(int ep, int fd, int number)
+{
+	struct epoll_event wanted = { .events = EPOLLIN, .data.u32 = (uint32_t)number };
+
+	say("added", epoll_ctl(ep, EPOLL_CTL_ADD, fd, &wanted));
+}
+
+/* Waits, and says which sockets there is something to read from. */
+static void comes(int ep, int many)
+{
+	struct epoll_event found[8];
+	unsigned numbers = 0;
+	int n = epoll_wait(ep, found, 8, 5000);
+
+	for (int i = 0; i < n; i++)
+		numbers |= found[i].events & EPOLLIN ? 1u << found[i].data.u32 : 1u << 31;
+	say("events", n == many ? (long)numbers : -n);
+}
+
+/* Sockets that an epoll instance waits for before they have an address or a peer, one of them by
+ * two numbers. */
+static void registered_first(void)
+{
+	int listener = socket(AF_INET, SOCK_STREAM, 0), client = socket(AF_INET, SOCK_STREAM, 0), receiver = socket(AF_INET, SOCK_DGRAM, 0);
+	int ep = epoll_create1(0), other = epoll_create1(0), again = dup(listener), server, sender = socket(AF_INET, SOCK_DGRAM, 0);
+	union any at;
+	socklen_t size = address(&at, "127.0.0.1", 0);
+
+	registered(ep, listener, 1);
+	registered(ep, again, 2);
+	registered(ep, receiver, 3);
+	registered(other, client, 4);
+	say("bind", bind(listener, &at.sa, size));
+	say("bind", bind(receiver, &at.sa, size));
+	say("listen", listen(listener, 5));
+	getsockname(listener, &at.sa, &size);
+	say("connect", connect(client, &at.sa, size));
+	comes(ep, 2);
+	server = accept(listener, NULL, NULL);
+	say("write", write(server, "x", 1));
+	comes(other, 1);
+	getsockname(receiver, &at.sa, &size);
+	say("sendto", sendto(sender, "x", 1, 0, &at.sa, size));
+	comes(ep, 1);
+	say("removed", epoll_ctl(other, EPOLL_CTL_DEL, client, NULL));
+	close(listener), close(again), close(client), close(receiver), close(sender), close(server), close(ep), close(other);
+}
+
 int main(int argc, char **argv)
 {
 	(void)argv;
@@ -351,6 +399,7 @@ int main(int argc, char **argv)
 	streams("0.0.0.0", "127.0.0.9");
 	ports();
 	waiting();
+	registered_first();
 	children();
 	datagrams("127.0.0.1", "127.0.0.1");
 	/* Where datagrams may leave the sandbox, such a socket is the host's. */

@@ -96,6 +96,19 @@ impl Interests {
 }
 
 impl Interests {
+    /// Registers a file as it is known here, after its host descriptors have become another
+    /// socket's.
+    pub fn register_again(&self, epoll: BorrowedFd<'_>, file: &File) {
+        let table = self.0.locked();
+        for (_, copy, wanted) in table.files.get(&address(file)).into_iter().flat_map(|interest| &interest.numbers) {
+            let event = EpollEvent { events: wanted.events, data: wanted.data };
+            // A host without room for it would have refused to wait for the first one.
+            let _ = file
+                .descriptor(*copy)
+                .and_then(|host| host::wait::epoll_ctl(epoll, EpollOp::EPOLL_CTL_ADD, host, &event));
+        }
+    }
+
     /// The registrations: guest number, events, and the file.
     pub fn list(&self) -> Vec<(i32, Wanted, Arc<File>)> {
         let table = self.0.locked();

@@ -5,7 +5,7 @@
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 use lind_abi::{CageId, Errno, Result};
 
@@ -15,6 +15,7 @@ use crate::async_io::Notice;
 use crate::cage::signal::Signalfd;
 use crate::host;
 use crate::ipc::End;
+use crate::lock::Locked;
 use crate::procfs::Place;
 use crate::root::table::{Dir, MountId};
 use crate::terminal::Pty;
@@ -75,6 +76,8 @@ struct More {
     sends: OnceLock<Sends>,
     /// Further host descriptors of it; see [`File::descriptor`].
     copies: [OnceLock<OwnedFd>; File::COPIES],
+    /// The epoll instances that a socket was added to while it could become the loopback's.
+    watchers: Mutex<Vec<Weak<File>>>,
 }
 
 impl File {
@@ -161,6 +164,41 @@ impl File {
             let _ = copy.set(rustix::io::fcntl_dupfd_cloexec(&self.host, 3).map_err(host::errno)?);
         }
         copy.get().map(AsFd::as_fd).ok_or(Errno::EMFILE)
+    }
+
+    /// Notes that an epoll instance waits for it, if it is a socket that may get another of the
+    /// host's in its place.
+    pub(crate) fn note_watcher(&self, epoll: &Arc<File>) {
+        let Kind::Socket(socket) = &self.kind else { return };
+        if socket.loopback.get().is_some() || socket.pair.is_some() {
+            return;
+        }
+        let mut watchers = self.more.get_or_init(Box::default).watchers.locked();
+        watchers.retain(|other| other.strong_count() > 0);
+        if !watchers.iter().any(|other| other.as_ptr() == Arc::as_ptr(epoll)) {
+            watchers.push(Arc::downgrade(epoll));
+        }
+    }
+
+    /// Puts another socket in the place of the host's, for all its descriptors. The host forgets
+    /// the epoll instances that wait for the old one, so it is added to them again.
+    ///
+    /// # Errors
+    /// EBUSY, EMFILE, as dup3(2) has them.
+    pub(crate) fn replace(&self, new: OwnedFd) -> Result<()> {
+        let more = self.more.get();
+        for copy in more.iter().flat_map(|more| &more.copies).filter_map(OnceLock::get) {
+            host::net::replace(copy.as_fd(), rustix::io::fcntl_dupfd_cloexec(&new, 3).map_err(host::errno)?)?;
+        }
+        host::net::replace(self.host(), new)?;
+        let watchers: Vec<_> =
+            more.iter().flat_map(|more| more.watchers.locked().clone()).filter_map(|epoll| epoll.upgrade()).collect();
+        for epoll in watchers {
+            if let Kind::Epoll(interests) = &epoll.kind {
+                interests.register_again(epoll.host(), self);
+            }
+        }
+        Ok(())
     }
 
     /// The receiver of signals about the file; None if nobody has asked.

@@ -87,7 +87,7 @@ fn connect_stream(cx: &Ctx<'_>, file: &File, family: Family, to: SocketAddr) -> 
     };
     if net::name(file.host())?.len() > 2 {
         // An attempt before this one has left its name.
-        net::replace(file.host(), made(file.host(), private)?)?;
+        file.replace(made(file.host(), private)?)?;
     }
     let named = Named { protocol: Protocol::Tcp, family: private.family, from, to: Some(to) };
     net::bind(file.host(), &loopback.name(&named))?;
@@ -330,7 +330,7 @@ fn own<'f>(cx: &Ctx<'_>, file: &'f File, family: Family) -> Result<&'f Private> 
         for (level, option) in [(libc::SOL_SOCKET, libc::SO_RCVTIMEO), (libc::SOL_SOCKET, libc::SO_SNDTIMEO)] {
             net::copy_option(file.host(), new.as_fd(), level, option);
         }
-        net::replace(file.host(), new)?;
+        file.replace(new)?;
         let _ = socket.loopback.set(Arc::new(private));
     }
     socket.loopback.get().map(|private| &**private).ok_or(Errno::EINVAL)

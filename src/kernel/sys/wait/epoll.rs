@@ -42,10 +42,12 @@ pub(crate) fn epoll_ctl(cx: &Ctx<'_>, fd: Fd, op: EpollOp, target: Fd, event: In
     let epoll = cx.file(fd)?;
     let number = target.number;
     let target = cx.file(target)?;
-    match &epoll.kind {
-        Kind::Epoll(interests) => interests.control(epoll.host(), op, number, &target, &wanted),
-        _ => Err(Errno::EINVAL),
+    let Kind::Epoll(interests) = &epoll.kind else { return Err(Errno::EINVAL) };
+    if op.0 == EpollOp::EPOLL_CTL_ADD {
+        // Before the host is asked: the socket may become another meanwhile.
+        target.note_watcher(&epoll.share());
     }
+    interests.control(epoll.host(), op, number, &target, &wanted)
 }
 
 /// epoll_wait(2)
