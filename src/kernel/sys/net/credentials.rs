@@ -10,10 +10,10 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use lind_abi::layout::Ucred;
-use lind_abi::{CageId, Errno, InOut, Out, Result};
+use lind_abi::{CageId, Errno, Fd, InOut, Out, Result};
 use rustix::net::{AddressFamily, SocketType, sockopt};
 
-use crate::cage::{EFFECTIVE, REAL, capability};
+use crate::cage::{Cage, EFFECTIVE, REAL, capability};
 use crate::call::Ctx;
 use crate::fd::name::AF_UNIX;
 use crate::fd::{File, Ids, Kind, Last, Socket, Token, Who};
@@ -29,10 +29,20 @@ const SCM_CREDENTIALS: i32 = libc::SCM_CREDENTIALS;
 /// The offset of a name, behind family and NUL.
 const ABSTRACT: usize = 3;
 
-/// The credentials of the cage, as they are now.
-pub(super) fn who(cx: &Ctx<'_>) -> Arc<Who> {
-    let own = &cx.cage.settings().credentials;
-    let ids = Ids { pid: cx.cage.id.0, uid: own.uid[EFFECTIVE], gid: own.gid[EFFECTIVE] };
+/// The cage that a call on a descriptor is made for: a grate makes it with the descriptor of its
+/// client and an address of its own.
+///
+/// # Errors
+/// EBADF.
+pub(super) fn on_behalf_of<'c>(cx: &'c Ctx<'_>, fd: Fd) -> Result<&'c Cage> {
+    let owner = cx.owner(fd.cage)?;
+    Ok(if owner.descends_from(cx.cage.id) { owner } else { cx.cage })
+}
+
+/// The credentials of a cage, as they are now.
+pub(super) fn who(cage: &Cage) -> Arc<Who> {
+    let own = &cage.settings().credentials;
+    let ids = Ids { pid: cage.id.0, uid: own.uid[EFFECTIVE], gid: own.gid[EFFECTIVE] };
     Arc::new(Who { ids, groups: Arc::clone(&own.groups) })
 }
 
@@ -47,29 +57,29 @@ fn unix(file: &File) -> Option<&Socket> {
 /// Called after listen(2): connecting processes see the credentials of the listener.
 pub(super) fn listens(cx: &Ctx<'_>, file: &File) {
     if let Some(socket) = unix(file) {
-        be_known(cx, file, socket, who(cx));
+        be_known(cx, file, socket, who(cx.cage));
     }
 }
 
 /// Called before connect(2): the accepting process identifies a socket with a name of its own by
 /// that name.
-pub(super) fn connects(cx: &Ctx<'_>, file: &File) {
+pub(super) fn connects(cx: &Ctx<'_>, file: &File, by: &Cage) {
     let Some(socket) = unix(file).filter(|_| sockopt::socket_type(file.host()) != Ok(SocketType::DGRAM)) else {
         return;
     };
     let named = net::name(file.host()).is_ok_and(|name| name.bytes() != AF_UNIX);
     if !named && sockopt::socket_passcred(file.host()) == Ok(true) {
         // Else the host gives it a name.
-        say_in_name(cx, file);
+        say_in_name(cx, file, by);
     }
     if named && sockopt::socket_acceptconn(file.host()) == Ok(false) {
-        be_known(cx, file, socket, who(cx));
+        be_known(cx, file, socket, who(by));
     }
 }
 
 /// Called after connect(2): the accepting process sees the credentials of this one, and this one
 /// those of the listener.
-pub(super) fn connected(cx: &Ctx<'_>, file: &File) {
+pub(super) fn connected(cx: &Ctx<'_>, file: &File, by: &Cage) {
     let Some(socket) = unix(file) else { return };
     let Ok(host) = net::peer_credentials(file.host()) else { return };
     // Sockets for datagrams have no such thing.
@@ -80,12 +90,12 @@ pub(super) fn connected(cx: &Ctx<'_>, file: &File) {
         let listener = net::peer(file.host()).ok().and_then(|name| cx.kernel.senders.known(name.bytes()));
         let _ = socket.peer.set(listener.unwrap_or_else(Who::nobody));
     }
-    say_in_name(cx, file);
+    say_in_name(cx, file, by);
 }
 
 /// Gives a socket a name with its credentials, if it has none.
-fn say_in_name(cx: &Ctx<'_>, file: &File) {
-    let name = cx.kernel.senders.name(&who(cx));
+fn say_in_name(cx: &Ctx<'_>, file: &File, by: &Cage) {
+    let name = cx.kernel.senders.name(&who(by));
     let _ = Address::new(&[&AF_UNIX[..], &[0], &name].concat()).and_then(|name| net::bind(file.host(), &name));
 }
 
@@ -196,7 +206,7 @@ fn ask(cx: &Ctx<'_>, socket: &Socket) {
 ///
 /// # Errors
 /// ENOBUFS, EMFILE.
-pub(super) fn token(cx: &Ctx<'_>, file: &File, claims: bool) -> Result<Option<Arc<OwnedFd>>> {
+pub(super) fn token(cx: &Ctx<'_>, file: &File, by: &Cage, claims: bool) -> Result<Option<Arc<OwnedFd>>> {
     let senders = &cx.kernel.senders;
     let Some(socket) = unix(file) else { return Ok(None) };
     if claims {
@@ -212,8 +222,8 @@ pub(super) fn token(cx: &Ctx<'_>, file: &File, claims: bool) -> Result<Option<Ar
         return Ok(None);
     }
     let ids = {
-        let own = &cx.cage.settings().credentials;
-        Ids { pid: cx.cage.id.0, uid: own.uid[REAL], gid: own.gid[REAL] }
+        let own = &by.settings().credentials;
+        Ids { pid: by.id.0, uid: own.uid[REAL], gid: own.gid[REAL] }
     };
     cx.kernel.engine().needs_descriptors();
     senders.token(ids, claims, |pid| cx.kernel.cages.get(CageId(pid)).is_some()).map(Some)
@@ -224,7 +234,7 @@ pub(super) fn token(cx: &Ctx<'_>, file: &File, claims: bool) -> Result<Option<Ar
 /// # Errors
 /// EINVAL: it is to be read and written.
 pub(crate) fn check_tokenless(cx: &Ctx<'_>, file: &File) -> Result<()> {
-    if cx.kernel.senders.asked() && token(cx, file, false)?.is_some() { Err(Errno::EINVAL) } else { Ok(()) }
+    if cx.kernel.senders.asked() && token(cx, file, cx.cage, false)?.is_some() { Err(Errno::EINVAL) } else { Ok(()) }
 }
 
 /// Whether what is sent by a file is cut into pieces: each has a token then.
@@ -234,14 +244,14 @@ pub(super) fn is_stream(file: &File) -> bool {
 
 /// Converts SCM_CREDENTIALS for the host: the runner's process id replaces the cage's. User and
 /// group are checked here, since the host would accept any from a runner that is root.
-pub(super) fn claim(cx: &Ctx<'_>, data: &[u8]) -> Result<Vec<u8>> {
+pub(super) fn claim(by: &Cage, data: &[u8]) -> Result<Vec<u8>> {
     let (pid, ids) = data.split_first_chunk::<4>().filter(|_| data.len() == size_of::<Ucred>()).ok_or(Errno::EINVAL)?;
-    if i32::from_le_bytes(*pid).cast_unsigned() != cx.cage.id.0 {
+    if i32::from_le_bytes(*pid).cast_unsigned() != by.id.0 {
         return Err(Errno::EPERM);
     }
     let number = |at: usize| ids.get(at..at + 4).and_then(|id| id.try_into().ok()).map_or(u32::MAX, u32::from_le_bytes);
     let (user, group) = (number(0), number(4));
-    let own = &cx.cage.settings().credentials;
+    let own = &by.settings().credentials;
     if !(own.uid.contains(&user) || own.can(capability::SETUID))
         || !(own.gid.contains(&group) || own.can(capability::SETGID))
     {

@@ -135,14 +135,15 @@ fn send_by(
 ) -> Result<usize> {
     let files = files(cx, fd, &control)?;
     let socket = cx.file(fd)?;
-    let token = credentials::token(cx, &socket, control.iter().any(is_claim))?;
+    let by = credentials::on_behalf_of(cx, fd)?;
+    let token = credentials::token(cx, &socket, by, control.iter().any(is_claim))?;
     let mut files = files.iter().map(|file| file.host());
     let control = control
         .into_iter()
         .map(|message| match message {
             Control::Rights(numbers) => Ok(Control::Rights(files.by_ref().take(numbers.len()).collect())),
             Control::Other { level, kind, data } if level == SOL_SOCKET && kind == SCM_CREDENTIALS => {
-                Ok(Control::Other { level, kind, data: credentials::claim(cx, &data)? })
+                Ok(Control::Other { level, kind, data: credentials::claim(by, &data)? })
             }
             Control::Other { level, kind, data } => Ok(Control::Other { level, kind, data }),
         })
@@ -218,7 +219,9 @@ pub(crate) fn send_with_token(
     flags: MsgFlags,
 ) -> Result<Option<usize>> {
     let socket = cx.file(fd)?;
-    let Some(token) = credentials::token(cx, &socket, false)? else { return Ok(None) };
+    let Some(token) = credentials::token(cx, &socket, credentials::on_behalf_of(cx, fd)?, false)? else {
+        return Ok(None);
+    };
     send_pieces(cx, fd, &socket, data, Vec::new(), (to, flags), token.as_fd())
         .inspect_err(|&errno| failed(cx, fd, socket.host(), flags, errno))
         .map(Some)

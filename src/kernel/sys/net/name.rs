@@ -26,7 +26,8 @@ pub(crate) fn connect(cx: &Ctx<'_>, fd: Fd, addr: In<Sockaddr>, len: Len) -> Res
         return result.inspect_err(|&errno| note_full(cx, fd, errno));
     }
     let mut again = false;
-    credentials::connects(cx, &socket);
+    let by = credentials::on_behalf_of(cx, fd)?;
+    credentials::connects(cx, &socket, by);
     address::reach(cx, &to, |to| match net::connect(socket.host(), to) {
         // An interrupted attempt continues in the host, and may succeed before it is repeated.
         Err(Errno::EISCONN) if again => Ok(()),
@@ -35,7 +36,7 @@ pub(crate) fn connect(cx: &Ctx<'_>, fd: Fd, addr: In<Sockaddr>, len: Len) -> Res
             result
         }
     })
-    .inspect(|()| credentials::connected(cx, &socket))
+    .inspect(|()| credentials::connected(cx, &socket, by))
     .inspect_err(|&errno| note_full(cx, fd, errno))
 }
 

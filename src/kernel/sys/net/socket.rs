@@ -42,7 +42,7 @@ pub(crate) fn socketpair(
     cx.cage.fds.check_room(2)?;
     let (kind, flags) = (rustix::net::SocketType::from_raw(kind_and_flags & KIND), host_flags(kind_and_flags));
     let (a, b) = rustix::net::socketpair(family, kind, flags, protocol).map_err(errno)?;
-    let (pair, who) = (Arc::new(Pair::default()), credentials::who(cx));
+    let (pair, who) = (Arc::new(Pair::default()), credentials::who(cx.cage));
     let end = || Socket { pair: Some(Arc::clone(&pair)), peer: OnceLock::from(Arc::clone(&who)), ..Socket::default() };
     let cloexec = kind_and_flags & SocketType::SOCK_CLOEXEC != 0;
     let a = add(cx, a, end(), cloexec)?;
