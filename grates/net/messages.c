@@ -1,85 +1,26 @@
-/* Messages: their addresses, what their control messages ask for, the sockets they bring, and
- * the answers of resolvers in them. */
+/* Messages: their addresses, the sockets they bring, and the answers of resolvers in them. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "control.h"
 #include "net.h"
 
 /* Datagrams that are thrown away before a call ends without one. */
 #define MOST_UNWANTED 1000
-
-/* x86-64's struct cmsghdr, which control messages have. */
-struct control {
-	uint64_t length;
-	int32_t level, type;
-	uint8_t data[];
-};
-
-static struct control *control_at(const struct msghdr *m, size_t at)
-{
-	struct control *c = (struct control *)((char *)m->msg_control + at);
-
-	if (!m->msg_control || at > m->msg_controllen || m->msg_controllen - at < sizeof *c || c->length < sizeof *c || c->length > m->msg_controllen - at)
-		return NULL;
-	return c;
-}
-
-static size_t next(size_t at, const struct control *c)
-{
-	return at + ((c->length + 7) & ~7ull);
-}
-
-/* Only what is known to leave the way of packets alone. */
-static bool is_harmless(const struct control *c)
-{
-	uint32_t interface = 0;
-
-	if (c->level == IPPROTO_IP && c->type == 8 && c->length >= sizeof *c + 12)
-		memcpy(&interface, c->data, 4);
-	if (c->level == IPPROTO_IPV6 && c->type == 50 && c->length >= sizeof *c + 20)
-		memcpy(&interface, c->data + 16, 4);
-	if (c->level == IPPROTO_IP)
-		return c->type == 1 || c->type == 2 || (c->type == 8 && !interface);
-	if (c->level == IPPROTO_IPV6)
-		return c->type == 52 || c->type == 67 || c->type == 62 || (c->type == 50 && !interface);
-	/* SCM_RIGHTS, SCM_CREDENTIALS, SO_TIMESTAMPING (which times are to be told), SCM_TXTIME,
-	 * SO_PRIORITY; UDP_SEGMENT. */
-	if (c->level == SOL_SOCKET)
-		return c->type == 1 || c->type == 2 || c->type == 37 || c->type == 61 || c->type == 12;
-	return c->level == IPPROTO_UDP && c->type == 103;
-}
-
-/* The address that a message says it is from: any of this host's, whatever its socket is bound
- * to. */
-static bool source_of(const struct control *c, struct address *from)
-{
-	struct sockaddr_in in = { .sin_family = AF_INET };
-	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6 };
-
-	if (c->level == IPPROTO_IP && c->type == 8 && c->length >= sizeof *c + 12) {
-		memcpy(&in.sin_addr, c->data + 4, 4);
-		return address_parse(&in, sizeof in, false, from) == 0;
-	}
-	if (c->level == IPPROTO_IPV6 && c->type == 50 && c->length >= sizeof *c + 20) {
-		memcpy(&in6.sin6_addr, c->data, 16);
-		return address_parse(&in6, sizeof in6, false, from) == 0;
-	}
-	return false;
-}
 
 static int64_t look_at_control(struct client *c, const struct lind_call *call, const struct msghdr *m, bool *has_fds)
 {
 	struct control *k;
 	struct address from;
 
-	for (size_t at = 0; (k = control_at(m, at)); at = next(at, k)) {
+	for (size_t at = 0; (k = control_at(m, at)); at = control_next(at, k)) {
 		/* The port is its socket's, and that may be bound while we look. */
-		if (has_names && source_of(k, &from) && is_resolvers_host(&from))
+		if (has_names && control_source(k, &from) && is_resolvers_host(&from))
 			return deny(c, call, "", "a resolver's address", "sendmsg");
-		if (!is_harmless(k))
+		if (!control_is_harmless(k))
 			return deny(c, call, "", "changes the route of packets", "sendmsg with a control message %d of level %d", k->type, k->level);
 		*has_fds |= k->level == SOL_SOCKET && k->type == SCM_RIGHTS;
 	}
@@ -215,7 +156,7 @@ static int64_t receive_here(struct client *c, const struct lind_call *call, stru
 		m->own = fresh;
 	unpin(pinned);
 	for (size_t at = 0; r >= 0 && (k = control_at(&m->own, at));) {
-		size_t after = next(at, k);
+		size_t after = control_next(at, k);
 
 		if (k->level == SOL_SOCKET && k->type == SCM_RIGHTS && !hand_fds(c, call, k, flags & MSG_CMSG_CLOEXEC))
 			m->own.msg_flags |= MSG_CTRUNC;
