@@ -5,9 +5,12 @@
  * after the one that closed it. Calls that make descriptors outside take marks away too: a number
  * may have been closed by exec, or given again meanwhile.
  */
+#include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/close_range.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -45,14 +48,43 @@ const char *add_start_fds(const char *value)
 	return NULL;
 }
 
+/* Looks at each open number as /proc lists them. False where it does not list all: another user's
+ * are kept from us. */
+static bool look_at_listed(struct client *client)
+{
+	char name[40];
+	struct dirent *entry;
+	bool whole;
+	DIR *list;
+
+	snprintf(name, sizeof name, "/proc/%llu/fd", (unsigned long long)atomic_load(&client->cage));
+	if (!(list = opendir(name)))
+		return false;
+	while ((errno = 0, entry = readdir(list))) {
+		unsigned long fd = strtoul(entry->d_name, NULL, 10);
+
+		if (entry->d_name[0] != '.' && fd < LIND_FDS)
+			fd_made_outside(client, (uint32_t)fd);
+	}
+	whole = !errno;
+	closedir(list);
+	return whole;
+}
+
+static void look_at_all(struct client *client)
+{
+	for (uint32_t fd = 0; fd < LIND_FDS; fd++)
+		if (lind_call_plain(SYS_fcntl, client->cage, fd, F_GETFD, 0, 0) >= 0)
+			fd_made_outside(client, fd);
+}
+
 void mark_start_fds(struct client *client)
 {
 	for (size_t i = 0; i < start_count; i++)
 		for (uint32_t fd = start_fds[i].first; fd <= start_fds[i].last; fd++)
 			fd_mark(client, fd);
-	for (uint32_t fd = 0; by_property && fd < LIND_FDS; fd++)
-		if (lind_call_plain(SYS_fcntl, client->cage, fd, F_GETFD, 0, 0) >= 0)
-			fd_made_outside(client, fd);
+	if (by_property && !look_at_listed(client))
+		look_at_all(client);
 }
 
 /* Without room we could not keep what we promise: end, which fails the clients. Pages that
