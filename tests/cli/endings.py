@@ -4,27 +4,16 @@ from __future__ import annotations
 
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from caches import code, home, many_functions
+from processes import family
 from world import BOOT, Failed, World, ends
 
 PATIENCE = 10
-
-
-def family(runner: int) -> list[int]:
-    """A process and all its descendants."""
-    parents: dict[int, int] = {}
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            parents[int(path.parent.name)] = int(path.read_text().rpartition(")")[2].split()[1])
-        except OSError:
-            pass
-    found = [runner]
-    for pid in found:
-        found += [child for child, parent in parents.items() if parent == pid]
-    return found
 
 
 def compiles(pid: int) -> bool:

@@ -5,8 +5,12 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from processes import family
 
 # A bound and no measure: five seconds for programs, five for grates, and a busy machine.
 SECONDS = 30
@@ -14,20 +18,6 @@ TERMINATED = 128 + signal.SIGTERM
 WAYS = ("compute", "deaf", "fifo", "lock", "handler", "ignore", "threads", "processes", "stop", "vfork")
 # Those that a plain run waits for: on Linux each goes on as long as it likes.
 DECIDED_BY_THE_PROGRAM = ("handler", "ignore")
-
-
-def family(runner: int) -> list[int]:
-    """A process and all its descendants."""
-    parents: dict[int, int] = {}
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            parents[int(path.parent.name)] = int(path.read_text().rpartition(")")[2].split()[1])
-        except OSError:
-            pass
-    found = [runner]
-    for pid in found:
-        found += [child for child, parent in parents.items() if parent == pid]
-    return found
 
 
 def lives(pid: int) -> bool:
