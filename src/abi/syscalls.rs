@@ -109,7 +109,7 @@ implemented {
     /// MSG_COPY is ENOSYS.
     70   ipc      msgrcv(id: i32, msg: Out<i32>, size: Len, kind: i32, flags: i32) -> usize;
     71   ipc      msgctl(id: i32, cmd: i32, buf: InOut<MsqidDs>) -> i32;
-    /// Leases and notifications are EINVAL.
+    /// Notifications are EINVAL.
     72   fs       fcntl(fd: Fd, cmd: FcntlCmd, arg: InOut<Flock>) -> i32;
     73   fs       flock(fd: Fd, op: LockOp) -> ();
     74   fs       fsync(fd: Fd) -> ();

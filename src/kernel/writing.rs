@@ -68,7 +68,7 @@ pub(crate) fn open_unless_run(
 /// Waits for leases. A cage that starts a program holds a lease on its file for a moment (longer
 /// while a large program is read). The host then answers an open(2) with O_NONBLOCK by EAGAIN,
 /// which regular files never do otherwise, so the open is tried again. EAGAIN is returned if a
-/// lease is still there after a second: it is not a cage's.
+/// lease is still there after a second, and at once while cages have leases of their own.
 ///
 /// # Errors
 /// EINTR, and the errors of `open`.
@@ -76,7 +76,9 @@ fn unless_leased(cx: &Ctx<'_>, flags: u32, mut open: impl FnMut() -> Result<Owne
     const PATIENCE: u32 = 1000;
     for _ in 0..PATIENCE {
         match cx.blocking(&mut open) {
-            Err(Errno::EAGAIN) if flags & OpenFlags::O_NONBLOCK != 0 => cx.pause(1_000_000)?,
+            Err(Errno::EAGAIN) if flags & OpenFlags::O_NONBLOCK != 0 && !cx.kernel.async_io.has_leases() => {
+                cx.pause(1_000_000)?;
+            }
             result => return result,
         }
     }

@@ -10,6 +10,7 @@
 //! process that sets the owner or the signal does so with the rights it has then: see
 //! [`Permission`].
 
+mod lease;
 mod owner;
 mod thread;
 
@@ -47,6 +48,7 @@ struct State {
     /// O_ASYNC: the descriptor number to report in signals; None if it is off.
     on: Option<i32>,
     watch: Option<Watch>,
+    lease: Option<lease::Held>,
 }
 
 /// The watch on a file: the epoll instance that reports its events.

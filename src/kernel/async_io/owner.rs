@@ -35,6 +35,8 @@ pub(super) enum Event {
     Urgent,
     /// The other end has been closed.
     Gone,
+    /// Somebody waits for the end of its lease.
+    Lease,
 }
 
 /// A signal that is to be sent, without its event.
@@ -73,6 +75,7 @@ impl Event {
             Event::Error => (4, 0x8),
             Event::Priority | Event::Urgent => (5, 0x82),
             Event::Gone => (6, 0x18),
+            Event::Lease => (3, 0x441),
         }
     }
 }

@@ -14,6 +14,7 @@ use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::event::{EventfdFlags, Timespec, eventfd};
 
 use super::Notice;
+use super::lease::OFTEN;
 use super::owner::{Event, Letter};
 use crate::Kernel;
 use crate::host::errno;
@@ -33,6 +34,8 @@ struct State {
     epoll: Option<(Arc<OwnedFd>, Arc<LastWords>)>,
     files: HashMap<u64, Weak<Notice>>,
     last: u64,
+    /// The files that have leases, and the number of each lease.
+    leases: Vec<(u64, Weak<Notice>)>,
     /// At how many entries those of closed files are dropped next.
     full: usize,
 }
@@ -61,6 +64,11 @@ impl LastWords {
             all.push(words);
         }
         drop(all);
+        self.wake();
+    }
+
+    /// Has the thread look.
+    pub(super) fn wake(&self) {
         // If the count is at its maximum, the thread has been woken already.
         let _ = rustix::io::write(&self.bell, &1_u64.to_ne_bytes());
     }
@@ -97,20 +105,7 @@ impl AsyncIo {
         file: &OwnedFd,
     ) -> Result<(u64, Arc<LastWords>)> {
         let mut state = self.state();
-        let (all, last) = match &state.epoll {
-            Some(both) => both.clone(),
-            None => {
-                let last = Arc::new(LastWords::new()?);
-                let epoll = Arc::new(epoll::create(epoll::CreateFlags::CLOEXEC).map_err(errno)?);
-                epoll::add(&*epoll, &last.bell, EventData::new_u64(LAST_WORDS), EventFlags::IN).map_err(errno)?;
-                let (kernel, both) = (Arc::downgrade(kernel), (epoll, last));
-                let its = both.clone();
-                let thread = std::thread::Builder::new().name("async-io".to_owned()).stack_size(128 << 10);
-                thread.spawn(move || serve(&kernel, &its.0, &its.1)).map_err(|_| Errno::EAGAIN)?;
-                self.used.store(true, Ordering::Relaxed);
-                state.epoll.insert(both).clone()
-            }
-        };
+        let (all, last) = self.thread(kernel, &mut state)?;
         if state.files.len() >= state.full {
             state.files.retain(|_, file| file.strong_count() > 0);
             state.full = (2 * state.files.len()).max(64);
@@ -120,6 +115,54 @@ impl AsyncIo {
         state.files.insert(id, Arc::downgrade(notice));
         epoll::add(&*all, file, EventData::new_u64(id), ONCE).map_err(errno)?;
         Ok((id, last))
+    }
+
+    /// Has a file's lease looked at from now on. Returns the number by which it is.
+    ///
+    /// # Errors
+    /// As for `watch`.
+    pub(super) fn watch_lease(&self, kernel: &Arc<Kernel>, notice: &Arc<Notice>) -> Result<(u64, Arc<LastWords>)> {
+        let mut state = self.state();
+        let (_, last) = self.thread(kernel, &mut state)?;
+        state.last += 1;
+        let id = state.last;
+        // Of two of one file the later one counts.
+        state.leases.retain(|(_, known)| known.as_ptr() != Arc::as_ptr(notice));
+        state.leases.push((id, Arc::downgrade(notice)));
+        Ok((id, last))
+    }
+
+    /// Whether a cage has a lease, as far as is known.
+    pub fn has_leases(&self) -> bool {
+        self.is_used() && !self.state().leases.is_empty()
+    }
+
+    /// The leases that are looked at.
+    pub(super) fn leases(&self) -> Vec<(u64, Weak<Notice>)> {
+        self.state().leases.clone()
+    }
+
+    /// Looks at these no more.
+    pub(super) fn forget_leases(&self, gone: &[u64]) {
+        if !gone.is_empty() {
+            self.state().leases.retain(|(id, _)| !gone.contains(id));
+        }
+    }
+
+    /// What the thread waits by, which is started where it was not.
+    fn thread(&self, kernel: &Arc<Kernel>, state: &mut State) -> Result<(Arc<OwnedFd>, Arc<LastWords>)> {
+        if let Some(both) = &state.epoll {
+            return Ok(both.clone());
+        }
+        let last = Arc::new(LastWords::new()?);
+        let epoll = Arc::new(epoll::create(epoll::CreateFlags::CLOEXEC).map_err(errno)?);
+        epoll::add(&*epoll, &last.bell, EventData::new_u64(LAST_WORDS), EventFlags::IN).map_err(errno)?;
+        let (kernel, both) = (Arc::downgrade(kernel), (epoll, last));
+        let its = both.clone();
+        let thread = std::thread::Builder::new().name("async-io".to_owned()).stack_size(128 << 10);
+        thread.spawn(move || serve(&kernel, &its.0, &its.1)).map_err(|_| Errno::EAGAIN)?;
+        self.used.store(true, Ordering::Relaxed);
+        Ok(state.epoll.insert(both).clone())
     }
 
     fn notice(&self, id: u64) -> Option<Arc<Notice>> {
@@ -139,11 +182,12 @@ impl AsyncIo {
 fn serve(kernel: &Weak<Kernel>, epoll: &OwnedFd, last: &LastWords) {
     const AT_ONCE: usize = 64;
     let mut later = BTreeSet::new();
+    let mut leased = false;
     let mut ready: Vec<epoll::Event> = Vec::with_capacity(AT_ONCE);
     loop {
         ready.clear();
         // It may be interrupted, or meant for nobody.
-        let _ = epoll::wait(epoll, rustix::buffer::spare_capacity(&mut ready), Some(&until(&later)));
+        let _ = epoll::wait(epoll, rustix::buffer::spare_capacity(&mut ready), Some(&until(&later, leased)));
         let Some(kernel) = kernel.upgrade() else { return };
         for id in ready.iter().map(|event| event.data.u64()) {
             if id == LAST_WORDS {
@@ -161,13 +205,14 @@ fn serve(kernel: &Weak<Kernel>, epoll: &OwnedFd, last: &LastWords) {
             later.pop_first();
             wait_again(&kernel, epoll, id);
         }
+        leased = kernel.async_io.look_at_leases(&kernel);
     }
 }
 
 /// How long to wait: until the first file is to be waited for again, but not for ever.
-fn until(later: &BTreeSet<(Nanos, u64)>) -> Timespec {
-    const LONGEST: Nanos = 1_000_000_000;
-    let wait = later.first().map_or(LONGEST, |(time, _)| (*time - now()).clamp(0, LONGEST));
+fn until(later: &BTreeSet<(Nanos, u64)>, leased: bool) -> Timespec {
+    let longest: Nanos = if leased { OFTEN } else { 1_000_000_000 };
+    let wait = later.first().map_or(longest, |(time, _)| (*time - now()).clamp(0, longest));
     let nanos = i64::try_from(wait).unwrap_or(0);
     Timespec { tv_sec: nanos / 1_000_000_000, tv_nsec: nanos % 1_000_000_000 }
 }

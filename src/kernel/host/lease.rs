@@ -1,4 +1,4 @@
-//! Leases, which tell whether a file is open for writing.
+//! Leases, which tell whether a file is open for writing, and those that cages take.
 
 use std::os::fd::BorrowedFd;
 
@@ -19,11 +19,7 @@ impl<'f> Lease<'f> {
     /// EAGAIN: a process has the file open for writing, or mapped so. EACCES: it is another user's.
     /// EINVAL: its filesystem has no leases.
     pub fn take(file: BorrowedFd<'f>) -> Result<Lease<'f>> {
-        const F_SETSIG: i32 = 10;
-        // A process that opens the file for writing makes the host send a signal, which is an
-        // ignored one here.
-        control(file, F_SETSIG, libc::SIGCHLD)?;
-        control(file, libc::F_SETLEASE, libc::F_RDLCK)?;
+        set(file, libc::F_RDLCK)?;
         Ok(Lease(file))
     }
 }
@@ -34,9 +30,28 @@ impl Drop for Lease<'_> {
     }
 }
 
+/// F_SETLEASE. The signal that the host sends where somebody else opens the file is one that this process ignores.
+///
+/// # Errors
+/// What fcntl(2) says.
+pub fn set(file: BorrowedFd<'_>, kind: i32) -> Result<()> {
+    const F_SETSIG: i32 = 10;
+    control(file, F_SETSIG, libc::SIGCHLD)?;
+    control(file, libc::F_SETLEASE, kind).map(drop)
+}
+
+/// F_GETLEASE: what the lease is, or is to become where somebody waits for that.
+///
+/// # Errors
+/// What fcntl(2) says.
+pub fn get(file: BorrowedFd<'_>) -> Result<i32> {
+    control(file, libc::F_GETLEASE, 0)
+}
+
 /// fcntl(2) with a number.
-fn control(file: BorrowedFd<'_>, command: i32, value: i32) -> Result<()> {
+fn control(file: BorrowedFd<'_>, command: i32, value: i32) -> Result<i32> {
     let (command, value) = (command.cast_unsigned() as usize, value.cast_unsigned() as usize);
     // SAFETY: the commands that are used here take numbers.
-    result(unsafe { raw_syscall!(Sysno::fcntl, raw(file), command, value) }).map(drop)
+    let answer = result(unsafe { raw_syscall!(Sysno::fcntl, raw(file), command, value) })?;
+    i32::try_from(answer).map_err(|_| lind_abi::Errno::EOVERFLOW)
 }

@@ -74,6 +74,7 @@ pub const COMMANDS: &[u32] = &[
     F::F_OFD_GETLK,
     F::F_OFD_SETLK,
     F::F_OFD_SETLKW,
+    F::F_GETLEASE,
     F::F_SETLEASE,
     F::F_GETPIPE_SZ,
     F::F_SETPIPE_SZ,

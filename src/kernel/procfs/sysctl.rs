@@ -51,7 +51,7 @@ static FS: &[Entry] = &[
         ],
     ),
     fixed!("lease-break-time", "45"),
-    fixed!("leases-enable", "0"),
+    fixed!("leases-enable", "1"),
     folder(
         "mqueue",
         &[

@@ -10,7 +10,7 @@ use rustix::fs::{OFlags, SealFlags};
 use super::lock::{F_UNLCK, Wait, record_lock, record_test};
 use super::owner::{O_ASYNC, async_flag, of_owner, set_async};
 use crate::call::Ctx;
-use crate::fd::FileRef;
+use crate::fd::{FileRef, Kind};
 use crate::host;
 
 const FD_CLOEXEC: i32 = 1;
@@ -49,7 +49,7 @@ fn duplicate(cx: &Ctx<'_>, old: Fd, new: Fd, cloexec: bool) -> Result<NewFd> {
     Ok(NewFd(new.number))
 }
 
-/// fcntl(2). Leases and notifications are EINVAL.
+/// fcntl(2). Notifications are EINVAL.
 pub(crate) fn fcntl(cx: &Ctx<'_>, fd: Fd, cmd: FcntlCmd, arg: InOut<Flock>) -> Result<i32> {
     if asks_nobody(cmd) {
         return carry_out(cx, fd, cmd, arg);
@@ -118,7 +118,8 @@ fn of_file(cx: &Ctx<'_>, fd: Fd, cmd: FcntlCmd, arg: InOut<Flock>, number: u32) 
         FcntlCmd::F_OFD_SETLKW => record_lock(cx, fd, &file, arg, true, Wait::Yes),
         FcntlCmd::F_GETPIPE_SZ => size(rustix::pipe::fcntl_getpipe_size(file.host())),
         FcntlCmd::F_SETPIPE_SZ => set_pipe_size(&file, number),
-        FcntlCmd::F_GETLEASE => Ok(i32::from(F_UNLCK)),
+        FcntlCmd::F_GETLEASE => lease(&file),
+        FcntlCmd::F_SETLEASE => file.make_notice().set_lease(cx, &file, fd.number, number.cast_signed()).map(|()| 0),
         // No event is named: that ends the notifications that there are, and there are none.
         FcntlCmd::F_NOTIFY if number & !DN_MULTISHOT == 0 => Ok(0),
         FcntlCmd::F_GET_SEALS => {
@@ -130,6 +131,11 @@ fn of_file(cx: &Ctx<'_>, fd: Fd, cmd: FcntlCmd, arg: InOut<Flock>, number: u32) 
             .map_err(host::errno),
         _ => Err(Errno::EINVAL),
     }
+}
+
+/// F_GETLEASE. What no cage has opened by its name has none.
+fn lease(file: &FileRef) -> Result<i32> {
+    if matches!(file.kind, Kind::Named(_)) { host::lease::get(file.host()) } else { Ok(i32::from(F_UNLCK)) }
 }
 
 /// The host refuses sizes beyond its limit for pipes, and sizes beyond the largest 32-bit power of

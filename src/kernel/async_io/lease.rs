@@ -1,0 +1,110 @@
+//! Leases that cages take: fcntl(F_SETLEASE).
+//!
+//! The host keeps them, so that who opens the file waits for the lease's end wherever he is, in a cage or outside. Its signal to the holder
+//! says nothing that a cage could be told by: it is the whole process's. So, as long as there are leases, the thread that waits
+//! for files asks the host now and then what has become of each, and tells the holder.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+
+use lind_abi::{Errno, Result};
+
+use super::Notice;
+use super::owner::{Event, Letter, Owner};
+use crate::cage::signal::Permission;
+use crate::call::Ctx;
+use crate::fd::{FileRef, Kind};
+use crate::host::{errno, lease};
+use crate::timers::Nanos;
+
+/// How often it is asked whether somebody waits for the end of a lease: he waits that much longer.
+pub(super) const OFTEN: Nanos = 20_000_000;
+
+/// A lease that a cage holds.
+#[derive(Debug)]
+pub(super) struct Held {
+    /// The number by which it is looked at.
+    id: u64,
+    /// The open file once more, to ask the host about.
+    file: OwnedFd,
+    kind: i32,
+    /// The descriptor by which the file is known to the holder.
+    number: i32,
+    told: bool,
+}
+
+impl Notice {
+    /// F_SETLEASE.
+    ///
+    /// # Errors
+    /// What fcntl(2) says; EINVAL for what no cage has opened by its name; EAGAIN when nobody can watch over it.
+    pub fn set_lease(self: &Arc<Notice>, cx: &Ctx<'_>, file: &FileRef, number: i32, kind: i32) -> Result<()> {
+        if !matches!(file.kind, Kind::Named(_)) {
+            return Err(Errno::EINVAL);
+        }
+        let mut state = self.state();
+        if kind == libc::F_UNLCK {
+            lease::set(file.host(), kind)?;
+            state.lease = None;
+            return Ok(());
+        }
+        // Got first: with the lease there must be somebody who tells of it.
+        let copy = rustix::io::fcntl_dupfd_cloexec(file.host(), 3).map_err(errno)?;
+        let (id, last) = cx.kernel.async_io.watch_lease(cx.kernel, self)?;
+        lease::set(file.host(), kind).inspect_err(|_| {
+            if let Some(held) = &mut state.lease {
+                held.id = id;
+            }
+        })?;
+        state.lease = Some(Held { id, file: copy, kind, number, told: false });
+        last.wake();
+        if state.owner.is_none() {
+            state.owner = Some((Owner::Process(cx.cage.id.0), Permission::of(cx.kernel, cx.cage)));
+        }
+        Ok(())
+    }
+
+    /// Whether the file has this lease; and whom to tell where somebody waits for its end.
+    fn look_at_lease(&self, id: u64) -> (bool, Option<Letter>) {
+        let mut state = self.state();
+        let Some(held) = state.lease.as_mut().filter(|held| held.id == id) else { return (false, None) };
+        let now = lease::get(held.file.as_fd()).unwrap_or(libc::F_UNLCK);
+        if now == held.kind {
+            held.told = false;
+            return (true, None);
+        }
+        let (first, number) = (!std::mem::replace(&mut held.told, true), held.number);
+        let letter = state.owner.clone().filter(|_| first).map(|(owner, right)| Letter {
+            owner,
+            right,
+            signal: state.signal.clone(),
+            fd: number,
+        });
+        (true, letter)
+    }
+}
+
+impl super::AsyncIo {
+    /// Tells the holders of leases that somebody waits for. Returns whether there are leases.
+    pub(super) fn look_at_leases(&self, kernel: &crate::Kernel) -> bool {
+        // A file's lock comes before the state's.
+        let all = self.leases();
+        let mut gone = Vec::new();
+        for (id, notice) in &all {
+            let Some(notice) = notice.upgrade() else {
+                gone.push(*id);
+                continue;
+            };
+            let (held, letter) = notice.look_at_lease(*id);
+            drop(notice);
+            if !held {
+                gone.push(*id);
+            }
+            if let Some(letter) = letter {
+                letter.send(kernel, Event::Lease);
+            }
+        }
+        self.forget_leases(&gone);
+        all.len() > gone.len()
+    }
+}
