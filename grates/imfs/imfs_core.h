@@ -191,8 +191,9 @@ static inline void imfs_changed(struct imfs_node *n);
 #define IMFS_DAC_READ_SEARCH (1u << 2)
 #define IMFS_FOWNER (1u << 3)
 #define IMFS_FSETID (1u << 4)
+#define IMFS_SYS_ADMIN (1u << 21)	/* for attributes that are not for users */
 #define IMFS_MKNOD (1u << 27)
-#define IMFS_ALL_CAPS (IMFS_CHOWN | IMFS_DAC_OVERRIDE | IMFS_DAC_READ_SEARCH | IMFS_FOWNER | IMFS_FSETID | IMFS_MKNOD)
+#define IMFS_ALL_CAPS (IMFS_CHOWN | IMFS_DAC_OVERRIDE | IMFS_DAC_READ_SEARCH | IMFS_FOWNER | IMFS_FSETID | IMFS_SYS_ADMIN | IMFS_MKNOD)
 
 struct imfs_cred {
 	uint32_t uid, gid;		/* for files: the effective ones, or what setfsuid(2) said */
@@ -390,7 +391,7 @@ extern void (*imfs_fifo_ended)(int ready);
 int imfs_setxattr(struct imfs *fs, struct imfs_node *n, const struct imfs_cred *cred, const char *name, const void *value, size_t size, int flags);
 int64_t imfs_getxattr(struct imfs *fs, struct imfs_node *n, const struct imfs_cred *cred, const char *name, const void **value);	/* its size */
 int imfs_removexattr(struct imfs *fs, struct imfs_node *n, const struct imfs_cred *cred, const char *name);
-int64_t imfs_listxattr(struct imfs *fs, struct imfs_node *n, char *to, size_t size);	/* as listxattr(2): what it takes, with size 0 */
+int64_t imfs_listxattr(struct imfs *fs, struct imfs_node *n, const struct imfs_cred *cred, char *to, size_t size);	/* as listxattr(2): what it takes, with size 0 */
 /* One that the file has not, whoever may do that. */
 int imfs_xattr_add(struct imfs *fs, struct imfs_node *n, const char *name, const void *value, size_t size);
 void imfs_xattr_free(struct imfs *fs, struct imfs_node *n);

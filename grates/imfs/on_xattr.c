@@ -109,7 +109,7 @@ static int64_t list(const struct lind_call *c, enum of of)
 		return r;
 	if (size && !(names = malloc((size_t)size)))
 		return done(-ENOMEM);
-	r = imfs_listxattr(&fs, n, names, (size_t)size);
+	r = imfs_listxattr(&fs, n, &acting(c, client)->p.cred, names, (size_t)size);
 	imfs_write_unlock();
 	if (r > 0 && size && lind_write(c->args[1], names, (size_t)r))
 		r = -EFAULT;

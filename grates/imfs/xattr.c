@@ -1,5 +1,5 @@
-/* Extended attributes: xattr(7), those that belong to users. Attributes for administrators and
- * security modules are refused as the kernel of cages refuses them, and there are no access
+/* Extended attributes: xattr(7). Attributes for administrators and security modules are kept, for
+ * callers with CAP_SYS_ADMIN, and have no effect. There are no capabilities of files, and no access
  * lists. */
 #include <stdlib.h>
 #include <sys/xattr.h>
@@ -7,6 +7,24 @@
 #include "watch.h"
 
 #define XATTR_COST(name, size) (sizeof(struct imfs_xattr) + (name) + 1 + (size))
+
+static bool starts(const char *name, const char *with)
+{
+	return !strncmp(name, with, strlen(with));
+}
+
+/* The answer for security.* and trusted.*. Everybody may read the first. Setting a file's
+ * capabilities takes CAP_SETFCAP, which no cage has. */
+static int may_of_administrators(const struct imfs_cred *cred, const char *name, int mask)
+{
+	bool trusted = starts(name, "trusted.");
+
+	if (!(cred->caps & IMFS_SYS_ADMIN) && (trusted || (mask & W_OK)))
+		return mask & W_OK ? -EPERM : -ENODATA;
+	if ((mask & W_OK) && !strcmp(name, "security.capability"))
+		return -EPERM;
+	return strchr(name, '.')[1] ? 0 : -EINVAL;
+}
 
 /*
  * Whether an attribute of this name may be read or written, in Linux's order: the rights first,
@@ -16,12 +34,14 @@
 static int may(const struct imfs_node *n, const struct imfs_cred *cred, const char *name, int mask)
 {
 	size_t length = strlen(name);
-	bool user = !strncmp(name, "user.", 5);
+	bool user = starts(name, "user.");
 	int r;
 
 	if (!length || length > IMFS_NAME)
 		return -ERANGE;
-	if (!strncmp(name, "security.", 9) || !strncmp(name, "trusted.", 8) || (user && !S_ISREG(n->mode) && !S_ISDIR(n->mode)))
+	if (starts(name, "security.") || starts(name, "trusted."))
+		return may_of_administrators(cred, name, mask);
+	if (user && !S_ISREG(n->mode) && !S_ISDIR(n->mode))
 		return mask & W_OK ? -EPERM : -ENODATA;
 	if (user && S_ISDIR(n->mode) && (n->mode & S_ISVTX) && (mask & W_OK) && !imfs_owns(n, cred))
 		return -EPERM;
@@ -138,7 +158,7 @@ int imfs_removexattr(struct imfs *fs, struct imfs_node *n, const struct imfs_cre
 	return 0;
 }
 
-int64_t imfs_listxattr(struct imfs *fs, struct imfs_node *n, char *to, size_t size)
+int64_t imfs_listxattr(struct imfs *fs, struct imfs_node *n, const struct imfs_cred *cred, char *to, size_t size)
 {
 	size_t used = 0;
 	int r = learn(fs, n);
@@ -149,6 +169,8 @@ int64_t imfs_listxattr(struct imfs *fs, struct imfs_node *n, char *to, size_t si
 	for (const struct imfs_xattr *x = n->xattrs; x; x = x->next) {
 		size_t length = strlen(x->name) + 1;
 
+		if (starts(x->name, "trusted.") && !(cred->caps & IMFS_SYS_ADMIN))
+			continue;
 		if (size) {
 			if (used + length > size)
 				return size < IMFS_XATTR ? -ERANGE : -E2BIG;

@@ -150,7 +150,7 @@ static int check_words(const struct verb_list *list, const struct verb_options *
 	return status;
 }
 
-bool verb_next_xattr(const struct store_node *row, struct verb_xattr *x)
+static bool next_xattr(const struct store_node *row, struct verb_xattr *x)
 {
 	const char *end = (const char *)row->xattrs + row->xattrs_size, *at = x->name ? x->value + x->size : row->xattrs, *after;
 
@@ -160,6 +160,16 @@ bool verb_next_xattr(const struct store_node *row, struct verb_xattr *x)
 	memcpy(&x->size, after, sizeof x->size);
 	x->value = after + sizeof x->size;
 	return x->size <= (size_t)(end - x->value);
+}
+
+/* Attributes for administrators and security modules have a meaning to the host, so they stay in the
+ * overlay. */
+bool verb_next_xattr(const struct store_node *row, struct verb_xattr *x)
+{
+	while (next_xattr(row, x))
+		if (!strncmp(x->name, "user.", 5))
+			return true;
+	return false;
 }
 
 /* Attributes of users are kept. `fd` is of the file below. */

@@ -452,7 +452,7 @@ static void op_xattr(void)
 	case 4:
 		doing("listxattr(\"%s\", %u, %d, %u)", path, i, follow, room);
 		got = sys(opened ? flistxattr(theirs[i], a, room) : (follow ? listxattr : llistxattr)(path, a, room));
-		check(got, r ? r : imfs_listxattr(&fs, n, b, room));
+		check(got, r ? r : imfs_listxattr(&fs, n, &me->cred, b, room));
 		if (room && got > 0 && !failed)
 			same_names(a, b, got);
 		break;
