@@ -162,8 +162,8 @@ static bool next_xattr(const struct store_node *row, struct verb_xattr *x)
 	return x->size <= (size_t)(end - x->value);
 }
 
-/* Attributes for administrators and security modules have a meaning to the host, so they stay in the
- * overlay. */
+/* Attributes for administrators and security modules have a meaning to the host, so they stay in
+ * the overlay. */
 bool verb_next_xattr(const struct store_node *row, struct verb_xattr *x)
 {
 	while (next_xattr(row, x))

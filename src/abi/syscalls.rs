@@ -87,7 +87,8 @@ implemented {
     55   net      getsockopt(fd: Fd, level: SockLevel, option: i32, value: Out<u8>, len: InOut<u32>) -> ();
     /// Threads, children that borrow the memory of their parent until they run a program (CLONE_VM
     /// | CLONE_VFORK), and fork, which is the import `fork` and seen by grates as clone with
-    /// SIGCHLD. The stack is the block that `__lind_thread_start` starts from. Other combinations
+    /// SIGCHLD. The stack is the block that `__lind_thread_start` starts from. A child may be a
+    /// sibling (CLONE_PARENT) and have CLONE_NEWUTS; other namespaces are EPERM. Other combinations
     /// are EINVAL; in a grate's handler ENOSYS.
     56   process  clone(flags: CloneFlags, stack: Addr, parent_tid: Out<i32>, child_tid: Out<i32>, tls: Addr) -> Pid;
     /// A program is a .wasm, a .cwasm or a script. A program that runs can be written to; in a
@@ -292,6 +293,9 @@ implemented {
     270  wait     pselect6(n: i32, read: InOut<FdSet>, write: InOut<FdSet>, except: InOut<FdSet>, timeout: InOut<Timespec>, mask: In<SigsetArg>) -> usize;
     271  wait     ppoll(fds: InOut<Pollfd>, nfds: Len, timeout: InOut<Timespec>, mask: In<Sigset>, size: Len) -> usize;
     /// Locks are left when a thread ends or runs another program.
+    /// CLONE_NEWUTS; other namespaces are EPERM. The threads of a cage share all that they can
+    /// share, so what concerns them is EINVAL in a cage with several.
+    272  process  unshare(flags: CloneFlags) -> ();
     273  sync     set_robust_list(head: Addr, len: Len) -> ();
     274  sync     get_robust_list(pid: Pid, head: Out<u32>, len: Out<u32>) -> ();
     /// Not from or to terminals.
@@ -471,7 +475,6 @@ missing {
     251  process  ioprio_set(which: i32, who: i32, priority: i32) -> ();
     252  process  ioprio_get(which: i32, who: i32) -> i32;
     256  memory   migrate_pages(pid: Pid, max: u64, from: Addr, to: Addr) -> i32;
-    272  process  unshare(flags: CloneFlags) -> ();
     279  memory   move_pages(pid: Pid, count: u64, pages: Addr, nodes: Addr, status: Addr, flags: i32) -> ();
     298  process  perf_event_open(attr: Addr, pid: Pid, cpu: i32, group: Fd, flags: u64) -> NewFd;
     300  fs       fanotify_init(flags: u32, event_flags: u32) -> NewFd;

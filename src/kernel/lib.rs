@@ -132,7 +132,8 @@ pub struct Kernel {
     pub(crate) boot_id: OnceLock<[u8; 16]>,
     pub(crate) timers: Arc<timers::Timers>,
     pub(crate) async_io: async_io::AsyncIo,
-    pub(crate) names: sys::process::Names,
+    /// The names of the machine that the first cage has.
+    pub(crate) names: Arc<sys::process::Names>,
     pub(crate) processors: cage::processors::Processors,
     denials: OnceLock<denial::Listener>,
     engine: OnceLock<Box<dyn GuestRuntime>>,
@@ -175,7 +176,7 @@ impl Kernel {
             boot_id: OnceLock::new(),
             timers: Arc::default(),
             async_io: async_io::AsyncIo::default(),
-            names: sys::process::Names::default(),
+            names: Arc::default(),
             processors: cage::processors::Processors::new(),
             denials: OnceLock::new(),
             engine: OnceLock::new(),

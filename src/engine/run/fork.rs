@@ -21,8 +21,8 @@ use crate::syscall::imports;
 const TOP: &str = "__lind_fork_top";
 const PINNED: &str = "__lind_fork_pinned";
 const GLOBAL: &str = "__lind_global_";
-/// If not 0, the next fork is vfork(2).
-const SHARES: &str = "__lind_vfork";
+/// If not 0, flags for the next fork; 1 is vfork(2). See `takes_wish`.
+const WISHES: &str = "__lind_vfork";
 const STACK: &str = "__stack_pointer";
 /// The number that makes the program leave its frames.
 const UNWIND: i32 = i32::MIN;
@@ -81,15 +81,12 @@ fn begin_fork(caller: &mut Caller<'_, Guest>) -> Result<i32> {
 
 /// The child and its number, or the call's result without a child.
 fn make_child(caller: &mut Caller<'_, Guest>) -> Result<core::result::Result<(Birth, i32), i32>> {
-    const SIGCHLD: u64 = 17;
-    /// CLONE_VM, CLONE_VFORK, SIGCHLD
-    const BORROWS: u64 = 0x100 | 0x4000 | SIGCHLD;
     let refused = -Errno::ENOSYS.raw();
     if global(caller, PINNED).is_some_and(|pinned| !matches!(pinned.get(&mut *caller), Val::I32(0))) {
         trap::say(caller.data(), "fork while an exception is being handled is not supported");
         return Ok(Err(refused));
     }
-    let flags = if takes_wish(caller) { BORROWS } else { SIGCHLD };
+    let flags = takes_wish(caller);
     let thread = Arc::clone(&caller.data().thread);
     thread.forking.store(true, Ordering::Release);
     let result =
@@ -125,12 +122,20 @@ fn end_of_records(stack: i32) -> u32 {
     stack.cast_unsigned().wrapping_sub(RED_ZONE) & !15
 }
 
-/// Whether the program asks for vfork(2); for this fork only.
-fn takes_wish(caller: &mut Caller<'_, Guest>) -> bool {
-    let Some(shares) = global(caller, SHARES) else { return false };
-    let wishes = matches!(shares.get(&mut *caller), Val::I32(wish) if wish != 0);
+/// The flags of clone(2) that the program asks for; for this fork only. A wish of 1 is vfork(2).
+fn takes_wish(caller: &mut Caller<'_, Guest>) -> u64 {
+    const SIGCHLD: u64 = 17;
+    /// CLONE_VM, CLONE_VFORK
+    const BORROWS: u64 = 0x100 | 0x4000;
+    /// CLONE_PARENT, CLONE_NEWUTS
+    const MAY: u32 = 0x8000 | 0x400_0000;
+    let Some(wishes) = global(caller, WISHES) else { return SIGCHLD };
+    let Val::I32(wish) = wishes.get(&mut *caller) else { return SIGCHLD };
     // A wish that cannot be cleared does not count.
-    wishes && shares.set(&mut *caller, Val::I32(0)).is_ok()
+    if wish == 0 || wishes.set(&mut *caller, Val::I32(0)).is_err() {
+        return SIGCHLD;
+    }
+    SIGCHLD | if wish == 1 { BORROWS } else { u64::from(wish.cast_unsigned() & MAY) }
 }
 
 fn global(caller: &mut Caller<'_, Guest>, name: &str) -> Option<Global> {

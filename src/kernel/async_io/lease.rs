@@ -1,8 +1,9 @@
 //! Leases that cages take: fcntl(F_SETLEASE).
 //!
-//! The host keeps them, so that who opens the file waits for the lease's end wherever he is, in a cage or outside. Its signal to the holder
-//! says nothing that a cage could be told by: it is the whole process's. So, as long as there are leases, the thread that waits
-//! for files asks the host now and then what has become of each, and tells the holder.
+//! The host keeps them, so an open elsewhere, in a cage or outside, waits for the end of the lease.
+//! The host's signal to the holder goes to the whole process and does not name the cage. So as long
+//! as there are leases, the thread that waits for files asks the host regularly for the state of
+//! each, and signals the holder.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
@@ -17,7 +18,7 @@ use crate::fd::{FileRef, Kind};
 use crate::host::{errno, lease};
 use crate::timers::Nanos;
 
-/// How often it is asked whether somebody waits for the end of a lease: he waits that much longer.
+/// How often the host is asked whether an open waits for the end of a lease.
 pub(super) const OFTEN: Nanos = 20_000_000;
 
 /// A lease that a cage holds.
@@ -37,7 +38,8 @@ impl Notice {
     /// F_SETLEASE.
     ///
     /// # Errors
-    /// What fcntl(2) says; EINVAL for what no cage has opened by its name; EAGAIN when nobody can watch over it.
+    /// The errors of fcntl(2); EINVAL for a file that no cage has opened by its name; EAGAIN
+    /// without a thread that looks at it.
     pub fn set_lease(self: &Arc<Notice>, cx: &Ctx<'_>, file: &FileRef, number: i32, kind: i32) -> Result<()> {
         if !matches!(file.kind, Kind::Named(_)) {
             return Err(Errno::EINVAL);
@@ -48,7 +50,7 @@ impl Notice {
             state.lease = None;
             return Ok(());
         }
-        // Got first: with the lease there must be somebody who tells of it.
+        // First, since a lease without the thread would never be signalled.
         let copy = rustix::io::fcntl_dupfd_cloexec(file.host(), 3).map_err(errno)?;
         let (id, last) = cx.kernel.async_io.watch_lease(cx.kernel, self)?;
         lease::set(file.host(), kind).inspect_err(|_| {
@@ -64,7 +66,7 @@ impl Notice {
         Ok(())
     }
 
-    /// Whether the file has this lease; and whom to tell where somebody waits for its end.
+    /// Whether the file has this lease; and the signal, if an open waits for its end.
     fn look_at_lease(&self, id: u64) -> (bool, Option<Letter>) {
         let mut state = self.state();
         let Some(held) = state.lease.as_mut().filter(|held| held.id == id) else { return (false, None) };
@@ -85,7 +87,7 @@ impl Notice {
 }
 
 impl super::AsyncIo {
-    /// Tells the holders of leases that somebody waits for. Returns whether there are leases.
+    /// Signals the holders of leases that an open waits for. Returns whether there are leases.
     pub(super) fn look_at_leases(&self, kernel: &crate::Kernel) -> bool {
         // A file's lock comes before the state's.
         let all = self.leases();

@@ -149,7 +149,7 @@ impl AsyncIo {
         }
     }
 
-    /// What the thread waits by, which is started where it was not.
+    /// The epoll instance of the thread, which is started if it was not, and its bell.
     fn thread(&self, kernel: &Arc<Kernel>, state: &mut State) -> Result<(Arc<OwnedFd>, Arc<LastWords>)> {
         if let Some(both) = &state.epoll {
             return Ok(both.clone());

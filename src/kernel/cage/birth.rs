@@ -111,6 +111,7 @@ fn begin(
             barriers: 0,
             oom: crate::procfs::OomScore::default(),
             death_signal: 0,
+            names: Arc::clone(&kernel.names),
         },
         signals: Signals::ignoring(program.ignored),
         ancestors: Box::new([]),

@@ -48,7 +48,7 @@ impl Birth {
     /// The child was never there: the call that made it fails.
     pub fn undo(self, kernel: &Arc<Kernel>, hop: &dyn Hop) {
         let child = self.child.cage.id;
-        let parent = self.child.cage.maker().and_then(|id| kernel.cages.get(id));
+        let parent = self.child.cage.parent().and_then(|id| kernel.cages.get(id));
         self.abandon(kernel, hop);
         if let Some(parent) = parent {
             parent.family().zombies.retain(|zombie| zombie.id != child);
@@ -81,11 +81,20 @@ fn alone(parent: &Cage, family: &Family) -> Alone {
     if others || parent.memory.is_borrowed() { Alone::No } else { Alone::Yes }
 }
 
-/// Makes a child of `cage`, a copy of it and of its thread `thread`.
+/// Makes a copy of `parent` and of its thread `thread`: a child of it, or a sibling.
 ///
 /// # Errors
-/// EAGAIN at the limit of cages or when the cage is ending; ENOMEM.
-pub(crate) fn make_child(kernel: &Arc<Kernel>, thread: &Thread, parent: &Arc<Cage>, how: How) -> Result<Birth> {
+/// EAGAIN at the limit of cages or when the cage is ending; EINVAL for a sibling of the first cage;
+/// ENOMEM.
+pub(crate) fn make_child(
+    kernel: &Arc<Kernel>,
+    thread: &Thread,
+    parent: &Arc<Cage>,
+    (how, is_sibling): (How, bool),
+) -> Result<Birth> {
+    if is_sibling && parent.maker().is_none() {
+        return Err(Errno::EINVAL);
+    }
     let settings = parent.settings().forked();
     let fds = parent.fds.fork();
     let listeners = signal::renew(kernel, parent, &fds)?;
@@ -117,11 +126,27 @@ pub(crate) fn make_child(kernel: &Arc<Kernel>, thread: &Thread, parent: &Arc<Cag
         kernel.cages.remove(child.cage.id);
         return Err(Errno::EAGAIN);
     }
-    family.children.push(child.cage.id);
+    if is_sibling {
+        drop(family);
+        parent.leave_to_parent(kernel, &child.cage);
+    } else {
+        family.children.push(child.cage.id);
+    }
     Ok(Birth { child, how })
 }
 
 impl Cage {
+    /// Whether more than one of its threads live.
+    pub fn has_other_threads(&self) -> bool {
+        self.family().threads.iter().filter(|thread| thread.strong_count() > 0).count() > 1
+    }
+
+    /// Gives it names of the machine of its own, which begin as those that it had.
+    pub(crate) fn names_apart(&self) {
+        let mut settings = self.settings();
+        settings.names = settings.names.apart();
+    }
+
     /// Waits until a child that borrows this cage's memory has given it back; false if this cage
     /// ends first. During vfork(2) no signal is delivered.
     pub fn wait_for_memory(&self, child: &Cage) -> bool {

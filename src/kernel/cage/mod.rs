@@ -172,6 +172,8 @@ pub struct Settings {
     pub(crate) oom: crate::procfs::OomScore,
     /// prctl(PR_SET_PDEATHSIG): the signal for when the parent ends; 0 for none.
     pub death_signal: u8,
+    /// The names of the machine.
+    pub(crate) names: Arc<crate::sys::process::Names>,
 }
 
 impl Settings {
@@ -187,6 +189,7 @@ impl Settings {
             credentials: self.credentials.clone(),
             program: self.program.clone(),
             text: self.text.clone(),
+            names: Arc::clone(&self.names),
             death_signal: 0,
             timer_slack_at_start: self.timer_slack,
             ..*self

@@ -98,6 +98,17 @@ impl Cage {
         maker == thread.tid || (first == Some(thread.tid) && !is_there(maker))
     }
 
+    /// Hands a child that it has just made to its own parent: clone(CLONE_PARENT). An orphan's
+    /// child is an orphan.
+    pub(super) fn leave_to_parent(&self, kernel: &Kernel, child: &Cage) {
+        let _kinship = kinship(kernel);
+        let parent = self.parent().and_then(|id| kernel.cages.get(id));
+        child.set_parent(parent.as_ref());
+        if let Some(parent) = parent {
+            parent.family().children.push(child.id);
+        }
+    }
+
     fn set_parent(&self, parent: Option<&Arc<Cage>>) {
         self.kin.thread.store(0, Ordering::Release);
         self.kin.parent.store(parent.map_or(0, |parent| parent.id.0), Ordering::Release);

@@ -45,6 +45,7 @@ pub mod capability {
     pub const IPC_LOCK: u64 = 1 << 14;
     pub const IPC_OWNER: u64 = 1 << 15;
     pub const SYS_PTRACE: u64 = 1 << 19;
+    pub const SYS_ADMIN: u64 = 1 << 21;
     pub const SYS_NICE: u64 = 1 << 23;
     pub const SYS_RESOURCE: u64 = 1 << 24;
     pub const MKNOD: u64 = 1 << 27;
@@ -54,8 +55,17 @@ pub mod capability {
     /// The capabilities that have an effect at the host if the runner has them too.
     pub const OF_HOST: u64 = CHOWN | DAC_OVERRIDE | DAC_READ_SEARCH | FOWNER | FSETID | NET_BIND_SERVICE;
     /// The capabilities of a cage of root: all that allow anything here.
-    pub const OF_ROOT: u64 =
-        OF_FILES | KILL | SETGID | SETUID | SETPCAP | NET_BIND_SERVICE | IPC_LOCK | IPC_OWNER | SYS_NICE | SYS_RESOURCE;
+    pub const OF_ROOT: u64 = OF_FILES
+        | KILL
+        | SETGID
+        | SETUID
+        | SETPCAP
+        | NET_BIND_SERVICE
+        | IPC_LOCK
+        | IPC_OWNER
+        | SYS_ADMIN
+        | SYS_NICE
+        | SYS_RESOURCE;
     /// CAP_LAST_CAP
     pub const LAST: u64 = 40;
 }

@@ -30,20 +30,20 @@ impl Drop for Lease<'_> {
     }
 }
 
-/// F_SETLEASE. The signal that the host sends where somebody else opens the file is one that this process ignores.
+/// F_SETLEASE. This process ignores the signal that the host sends at an open elsewhere.
 ///
 /// # Errors
-/// What fcntl(2) says.
+/// The errors of fcntl(2).
 pub fn set(file: BorrowedFd<'_>, kind: i32) -> Result<()> {
     const F_SETSIG: i32 = 10;
     control(file, F_SETSIG, libc::SIGCHLD)?;
     control(file, libc::F_SETLEASE, kind).map(drop)
 }
 
-/// F_GETLEASE: what the lease is, or is to become where somebody waits for that.
+/// F_GETLEASE: the kind of the lease, or if an open waits, the kind that it has to become.
 ///
 /// # Errors
-/// What fcntl(2) says.
+/// The errors of fcntl(2).
 pub fn get(file: BorrowedFd<'_>) -> Result<i32> {
     control(file, libc::F_GETLEASE, 0)
 }

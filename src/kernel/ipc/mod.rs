@@ -70,6 +70,11 @@ impl Ipc {
         self.state.locked()
     }
 
+    /// Applies what a cage did with SEM_UNDO.
+    pub fn undo(&self, cage: &Cage) {
+        self.lock().sets.objects.values_mut().for_each(|object| object.value.undo(cage.id));
+    }
+
     /// Handles the end of a cage: SEM_UNDO is applied, and `heir` pays for its remaining objects.
     pub fn ended(&self, cage: &Cage, heir: Option<&Cage>) {
         let mut state = self.lock();
@@ -281,7 +286,7 @@ impl Permissions {
 
     fn check_owner(&self, cx: &Ctx<'_>) -> Result<()> {
         let settings = cx.cage.settings();
-        let (user, able) = (settings.credentials.uid[EFFECTIVE], settings.credentials.can(capability::IPC_OWNER));
+        let (user, able) = (settings.credentials.uid[EFFECTIVE], settings.credentials.can(capability::SYS_ADMIN));
         if able || user == self.owner.0 || user == self.creator.0 { Ok(()) } else { Err(Errno::EPERM) }
     }
 

@@ -9,6 +9,7 @@ use super::{Place, Subject, What, system};
 use crate::call::Ctx;
 use crate::lock::Locked;
 use crate::mem::PAGE;
+use crate::sys::process::Names;
 
 /// The longest value.
 const LONGEST: usize = 128;
@@ -139,12 +140,12 @@ pub(super) fn set_timer_slack(subject: &Subject<'_>, bytes: &[u8]) -> Result<()>
 }
 
 pub(super) fn set_hostname(subject: &Subject<'_>, bytes: &[u8]) -> Result<()> {
-    subject.cx.kernel.names.set_host(line(bytes));
+    Names::of(subject.cx.cage).set_host(line(bytes));
     Ok(())
 }
 
 pub(super) fn set_domainname(subject: &Subject<'_>, bytes: &[u8]) -> Result<()> {
-    subject.cx.kernel.names.set_domain(line(bytes));
+    Names::of(subject.cx.cage).set_domain(line(bytes));
     Ok(())
 }
 

@@ -9,6 +9,7 @@ use lind_abi::Result;
 
 use super::{Subject, process, seen};
 use crate::host::clock;
+use crate::sys::process::Names;
 
 /// The host's memory, cut down to the limits as for sysinfo(2).
 struct Memory {
@@ -194,11 +195,11 @@ pub(super) fn osrelease(_: &Subject<'_>) -> Result<Vec<u8>> {
 }
 
 pub(super) fn hostname(subject: &Subject<'_>) -> Result<Vec<u8>> {
-    line(subject.cx.kernel.names.host())
+    line(Names::of(subject.cx.cage).host())
 }
 
 pub(super) fn domainname(subject: &Subject<'_>) -> Result<Vec<u8>> {
-    line(subject.cx.kernel.names.domain())
+    line(Names::of(subject.cx.cage).domain())
 }
 
 /// A random UUID, another one each time.

@@ -31,7 +31,7 @@ static sigset_t only(int number)
 	return set;
 }
 
-/* A child that opens the file, and says so when it has. It does not keep the lease's own descriptor. */
+/* A child that opens the file, and says so then. It does not keep the lease's own descriptor. */
 static pid_t opener(int leased, int flags, int *said)
 {
 	int p[2];

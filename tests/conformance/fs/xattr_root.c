@@ -1,4 +1,4 @@
-/* Attributes that are not for users: who may set trusted.* and security.*, who reads them, and who is shown that they are there. */
+/* Attributes that are not for users: setting, reading and listing of trusted.* and security.*. */
 #include "check.h"
 
 #include <sys/wait.h>

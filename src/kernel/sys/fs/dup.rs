@@ -133,7 +133,7 @@ fn of_file(cx: &Ctx<'_>, fd: Fd, cmd: FcntlCmd, arg: InOut<Flock>, number: u32) 
     }
 }
 
-/// F_GETLEASE. What no cage has opened by its name has none.
+/// F_GETLEASE. A file that no cage has opened by its name has none.
 fn lease(file: &FileRef) -> Result<i32> {
     if matches!(file.kind, Kind::Named(_)) { host::lease::get(file.host()) } else { Ok(i32::from(F_UNLCK)) }
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use lind_abi::flags::CloneFlags;
 use lind_abi::{Addr, Errno, Out, Pid, Result};
 
-use crate::cage::{How, make_child, parent_of};
+use crate::cage::{How, capability, make_child, parent_of};
 use crate::call::Ctx;
 
 /// The state that threads of a cage always share.
@@ -25,9 +25,12 @@ const NAMESPACES: u32 = CloneFlags::CLONE_NEWNS
     | CloneFlags::CLONE_NEWUSER
     | CloneFlags::CLONE_NEWPID
     | CloneFlags::CLONE_NEWNET
-    | 0x0200_0000
-    | 0x0400_0000
-    | 0x0800_0000;
+    | CloneFlags::CLONE_NEWCGROUP
+    | CloneFlags::CLONE_NEWIPC;
+/// Flags of a child, not a thread.
+const OF_CHILDREN: u32 = CloneFlags::CLONE_PARENT | CloneFlags::CLONE_NEWUTS;
+/// CLONE_NEWTIME, which only unshare(2) has: in clone(2) it is part of the signal.
+const NEWTIME: u32 = 0x80;
 /// The signal that the parent gets at the child's end.
 const SIGNAL: u32 = 0xff;
 
@@ -35,7 +38,8 @@ const SIGNAL: u32 = 0xff;
 /// CLONE_THREAD`), a child on this cage's memory until it runs a program or ends (`CLONE_VM |
 /// CLONE_VFORK | SIGCHLD`), and a copy (`SIGCHLD`). Only the import `fork` can ask for a copy, and
 /// for a child that continues where its parent is, without a stack. `stack` is the address of the
-/// block that libc's `__lind_thread_start` starts from; libc puts the thread pointer there too.
+/// block that libc's `__lind_thread_start` starts from; libc puts the thread pointer there too. A
+/// child may be a sibling of the caller, and have names of the machine of its own.
 pub(crate) fn clone(
     cx: &Ctx<'_>,
     flags: CloneFlags,
@@ -52,8 +56,15 @@ pub(crate) fn clone(
         return Err(Errno::ESRCH);
     }
     let kind = flags.0 & !HARMLESS;
-    match (kind & !SIGNAL, kind & SIGNAL) {
-        (SHARED, _) => thread(cx, flags, stack, parent_tid, child_tid),
+    // A sibling's end is told as the caller's own is.
+    let signal = if flags.has(CloneFlags::CLONE_PARENT) { CloneFlags::SIGCHLD } else { kind & SIGNAL };
+    if (kind & !SIGNAL & !CloneFlags::CLONE_PARENT) == SHARED {
+        return thread(cx, flags, stack, parent_tid, child_tid);
+    }
+    if flags.has(CloneFlags::CLONE_NEWUTS) {
+        may_unshare(cx)?;
+    }
+    match (kind & !SIGNAL & !OF_CHILDREN, signal) {
         (0, CloneFlags::SIGCHLD) => child(cx, flags, How::Fork, parent_tid),
         (vfork, CloneFlags::SIGCHLD | 0) if vfork == CloneFlags::CLONE_VM | CloneFlags::CLONE_VFORK => {
             let how = if stack.0 == 0 { How::Borrow } else { How::Vfork { boot: block(stack)? } };
@@ -61,6 +72,38 @@ pub(crate) fn clone(
         }
         _ => Err(Errno::EINVAL),
     }
+}
+
+/// Before a namespace is left for one of its own.
+fn may_unshare(cx: &Ctx<'_>) -> Result<()> {
+    if cx.cage.settings().credentials.can(capability::SYS_ADMIN) { Ok(()) } else { Err(Errno::EPERM) }
+}
+
+/// unshare(2). A cage shares descriptors, the working directory and the like with no other cage,
+/// and its threads always share them.
+pub(crate) fn unshare(cx: &Ctx<'_>, flags: CloneFlags) -> Result<()> {
+    const OF_THREADS: u32 = CloneFlags::CLONE_THREAD
+        | CloneFlags::CLONE_SIGHAND
+        | CloneFlags::CLONE_VM
+        | CloneFlags::CLONE_FS
+        | CloneFlags::CLONE_FILES;
+    if flags.beyond(OF_THREADS | CloneFlags::CLONE_SYSVSEM | CloneFlags::CLONE_NEWUTS | NAMESPACES | NEWTIME) {
+        return Err(Errno::EINVAL);
+    }
+    if flags.0 & (NAMESPACES | NEWTIME) != 0 {
+        return Err(Errno::EPERM);
+    }
+    if flags.0 & OF_THREADS != 0 && cx.cage.has_other_threads() {
+        return Err(Errno::EINVAL);
+    }
+    if flags.has(CloneFlags::CLONE_NEWUTS) {
+        may_unshare(cx)?;
+        cx.cage.names_apart();
+    }
+    if flags.has(CloneFlags::CLONE_SYSVSEM) {
+        cx.kernel.ipc.undo(cx.cage);
+    }
+    Ok(())
 }
 
 fn block(stack: Addr) -> Result<u32> {
@@ -99,7 +142,10 @@ fn child(cx: &Ctx<'_>, flags: CloneFlags, how: How, parent_tid: Out<i32>) -> Res
         return Err(Errno::ENOSYS);
     }
     let parent = parent_of(cx.kernel, cx.cage.id)?;
-    let birth = make_child(cx.kernel, cx.thread, &parent, how)?;
+    let birth = make_child(cx.kernel, cx.thread, &parent, (how, flags.has(CloneFlags::CLONE_PARENT)))?;
+    if flags.has(CloneFlags::CLONE_NEWUTS) {
+        birth.child.cage.names_apart();
+    }
     let pid = birth.child.tid.cast_signed();
     if flags.has(CloneFlags::CLONE_PARENT_SETTID) {
         // Linux makes the child all the same.

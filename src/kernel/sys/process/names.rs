@@ -1,20 +1,20 @@
 //! The names of the machine. The host's names are what a runner begins with; its cages may give it
-//! others.
+//! others, and with CLONE_NEWUTS some of them others than the rest.
 
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use lind_abi::layout::Utsname;
 use lind_abi::{Errno, In, Len, Out, Result};
 
 use super::persona;
-use crate::Kernel;
+use crate::cage::{Cage, capability};
 use crate::call::Ctx;
 use crate::lock::Locked;
 
 /// __NEW_UTS_LEN
 const LONGEST: usize = 64;
 
-/// The names that cages have given, which are the same for all cages of a runner.
+/// The names that cages have given: a namespace.
 #[derive(Default)]
 pub(crate) struct Names {
     host: Mutex<Option<Box<[u8]>>>,
@@ -22,6 +22,16 @@ pub(crate) struct Names {
 }
 
 impl Names {
+    /// The names that a cage has.
+    pub fn of(cage: &Cage) -> Arc<Names> {
+        Arc::clone(&cage.settings().names)
+    }
+
+    /// The same, to be changed apart.
+    pub fn apart(&self) -> Arc<Names> {
+        Arc::new(Names { host: Mutex::new(get(&self.host)), domain: Mutex::new(get(&self.domain)) })
+    }
+
     /// The host name.
     pub fn host(&self) -> Box<[u8]> {
         get(&self.host).unwrap_or_else(|| rustix::system::uname().nodename().to_bytes().into())
@@ -60,13 +70,14 @@ pub(crate) fn uname(cx: &Ctx<'_>, buf: Out<Utsname>) -> Result<()> {
         field[..len].copy_from_slice(&bytes[..len]);
         field
     };
+    let names = Names::of(cx.cage);
     let name = Utsname {
         sysname: field(b"Linux"),
-        nodename: field(&cx.kernel.names.host()),
+        nodename: field(&names.host()),
         release: field(&release(cx, host.release().to_bytes())),
         version: field(host.version().to_bytes()),
         machine: field(b"wasm32"),
-        domainname: field(&cx.kernel.names.domain()),
+        domainname: field(&names.domain()),
     };
     cx.store(buf, &name)
 }
@@ -87,18 +98,18 @@ fn release(cx: &Ctx<'_>, host: &[u8]) -> Vec<u8> {
     release
 }
 
-/// sethostname(2), for a cage that has root's user id.
+/// sethostname(2)
 pub(crate) fn sethostname(cx: &Ctx<'_>, name: In<u8>, len: Len) -> Result<()> {
-    set(cx, name, len, |kernel| &kernel.names.host)
+    set(cx, name, len, |names| &names.host)
 }
 
-/// setdomainname(2). See `sethostname`.
+/// setdomainname(2)
 pub(crate) fn setdomainname(cx: &Ctx<'_>, name: In<u8>, len: Len) -> Result<()> {
-    set(cx, name, len, |kernel| &kernel.names.domain)
+    set(cx, name, len, |names| &names.domain)
 }
 
-fn set(cx: &Ctx<'_>, name: In<u8>, len: Len, of: impl Fn(&Kernel) -> &Mutex<Option<Box<[u8]>>>) -> Result<()> {
-    if cx.cage.settings().credentials.uid[1] != 0 {
+fn set(cx: &Ctx<'_>, name: In<u8>, len: Len, of: impl Fn(&Names) -> &Mutex<Option<Box<[u8]>>>) -> Result<()> {
+    if !cx.cage.settings().credentials.can(capability::SYS_ADMIN) {
         return Err(Errno::EPERM);
     }
     // An int.
@@ -108,6 +119,6 @@ fn set(cx: &Ctx<'_>, name: In<u8>, len: Len, of: impl Fn(&Kernel) -> &Mutex<Opti
     cx.copy_in(name, &mut bytes[..len])?;
     // As a string it ends at its first NUL.
     let end = bytes[..len].iter().position(|&byte| byte == 0).unwrap_or(len);
-    put(of(cx.kernel), &bytes[..end]);
+    put(of(&Names::of(cx.cage)), &bytes[..end]);
     Ok(())
 }

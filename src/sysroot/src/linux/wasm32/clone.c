@@ -6,6 +6,9 @@ static int clone_on_memory(int (*)(void *), void *, int, void *, ...);
 #undef clone
 #include <signal.h>
 
+/* Flags of clone(2) for the next fork. */
+void wish(int flags) __asm__("__lind_clone_wish");
+
 static __attribute__((__used__)) void child_main(int (*func)(void *), void *arg) __asm__("__lind_clone_main");
 void child_on(int (*func)(void *), void *arg, void *stack) __asm__("__lind_clone_child");
 
@@ -18,6 +21,13 @@ static void child_main(int (*func)(void *), void *arg)
 __asm__ (
 	".text\n"
 	".globaltype __stack_pointer, i32\n"
+	".globaltype __lind_vfork, i32\n"
+	".type __lind_clone_wish,@function\n"
+	"__lind_clone_wish:\n"
+	".functype __lind_clone_wish (i32) -> ()\n"
+	"local.get 0\n"
+	"global.set __lind_vfork\n"
+	"end_function\n"
 	".functype __lind_clone_main (i32, i32) -> ()\n"
 	".type __lind_clone_child,@function\n"
 	"__lind_clone_child:\n"
@@ -47,8 +57,9 @@ int clone(int (*func)(void *), void *stack, int flags, void *arg, ...)
 	}
 	va_end(ap);
 
-	if ((flags & ~(CLONE_PARENT_SETTID | CLONE_CHILD_SETTID)) != SIGCHLD || !stack)
+	if ((flags & ~(CLONE_PARENT_SETTID | CLONE_CHILD_SETTID | CLONE_PARENT | CLONE_NEWUTS)) != SIGCHLD || !stack)
 		return clone_on_memory(func, stack, flags, arg, ptid, tls, ctid);
+	wish(flags & (CLONE_PARENT | CLONE_NEWUTS));
 	pid = _Fork();
 	if (pid) {
 		if (pid > 0 && flags & CLONE_PARENT_SETTID) *ptid = pid;
