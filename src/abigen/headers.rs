@@ -27,9 +27,9 @@ pub fn grate_numbers() -> String {
     writeln!(
         out,
         "/* Registers for every number; see docs/threei.md. */\n#define LIND_NR_ANY {:#x}u\n\n\
-         /* What a handler returns that has filled in a struct lind_answer. */\n#define LIND_ANSWER (-0x{:x} - 1)\n\n\
-         /* What a handler returns whose call goes on as it came. */\n#define LIND_PASS (-0x{:x})\n\n\
-         /* What a filter returns that leaves the call to the handler. */\n#define LIND_ASK (-0x{:x})\n\n#endif",
+         /* The result of a handler that has filled in a struct lind_answer. */\n#define LIND_ANSWER (-0x{:x} - 1)\n\n\
+         /* The result of a handler that lets the call go on unchanged. */\n#define LIND_PASS (-0x{:x})\n\n\
+         /* The result of a filter that leaves the call to the handler. */\n#define LIND_ASK (-0x{:x})\n\n#endif",
         lind_abi::NR_ANY,
         -(lind_abi::ANSWER + 1),
         -lind_abi::PASS,

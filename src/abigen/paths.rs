@@ -11,7 +11,8 @@ const TYPES: &str = r"#ifndef LIND_PATH_TABLE_H
 
 #include <stdint.h>
 
-/* What a call does to what a path or a descriptor means: a sum of these. src/abi/paths.rs says more. */
+/* The effects of a call on the file of a path or a descriptor: a sum of these. src/abi/paths.rs
+ * says more. */
 ";
 
 const STRUCTS: &str = r"
@@ -32,7 +33,7 @@ struct lind_path_use {
 	uint16_t effect;
 };
 
-/* A descriptor of a call that is no start of a path. */
+/* A descriptor of a call that is not the start of a path. */
 struct lind_fd_use {
 	int8_t fd;
 	uint16_t effect;

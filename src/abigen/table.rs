@@ -13,7 +13,7 @@ const TYPES: &str = r#"#ifndef LIND_SYSCALL_TABLE_H
 #include <stddef.h>
 #include <stdint.h>
 
-/* What an argument or a result is. IN, OUT and INOUT point to the struct named by `layout`,
+/* The type of an argument or a result. IN, OUT and INOUT point to the struct named by `layout`,
  * or to bytes whose count is the LEN argument that follows. */
 enum lind_kind {
 	LIND_UNIT, LIND_FD, LIND_DIRFD, LIND_PATH, LIND_STR, LIND_STR_ARRAY, LIND_INT, LIND_UINT, LIND_LONG,
@@ -32,7 +32,7 @@ struct lind_name {
 	const char *name;
 };
 
-/* Names of flags or values; a value of several bits stands before its parts. Ends with a NULL name. */
+/* Names of flags or values; a value of several bits comes before its parts. Ends with a NULL name. */
 struct lind_names {
 	const char *type;
 	const struct lind_name *rows;

@@ -4,7 +4,8 @@
 
 #include <stdint.h>
 
-/* What a call does to what a path or a descriptor means: a sum of these. src/abi/paths.rs says more. */
+/* The effects of a call on the file of a path or a descriptor: a sum of these. src/abi/paths.rs
+ * says more. */
 #define LIND_DOES_READ    1
 #define LIND_DOES_WRITE   2
 #define LIND_DOES_CREATE  4
@@ -33,7 +34,7 @@ struct lind_path_use {
 	uint16_t effect;
 };
 
-/* A descriptor of a call that is no start of a path. */
+/* A descriptor of a call that is not the start of a path. */
 struct lind_fd_use {
 	int8_t fd;
 	uint16_t effect;

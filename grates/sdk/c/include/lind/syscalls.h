@@ -61,13 +61,13 @@
 /* Registers for every number; see docs/threei.md. */
 #define LIND_NR_ANY 0xffffffffu
 
-/* What a handler returns that has filled in a struct lind_answer. */
+/* The result of a handler that has filled in a struct lind_answer. */
 #define LIND_ANSWER (-0x7fffffffffffffff - 1)
 
-/* What a handler returns whose call goes on as it came. */
+/* The result of a handler that lets the call go on unchanged. */
 #define LIND_PASS (-0x7fffffffffffffff)
 
-/* What a filter returns that leaves the call to the handler. */
+/* The result of a filter that leaves the call to the handler. */
 #define LIND_ASK (-0x7ffffffffffffffe)
 
 #endif
