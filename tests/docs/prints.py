@@ -59,7 +59,9 @@ def statements(text: str) -> Iterator[str]:
     """Statements of C that print, without comments but those that say whose a text is."""
     text = re.sub(r"/\*(?! ours \*/| read by lind-boot \*/).*?\*/", "", text, flags=re.DOTALL)
     for found in re.finditer(r"\b(?:printf|puts|perror|dprintf|vprintf|vdprintf|fprintf|vfprintf|fputs)\(", text):
-        yield text[found.start():text.index(";", found.start())]
+        statement = " ".join(text[found.start():text.index(";", found.start())].split())
+        # Parts of one text.
+        yield re.sub(r'(?<!\\)" "(?!,)', "", statement)
 
 
 def c(top: Path) -> Iterator[str]:
