@@ -115,7 +115,7 @@ bool guard_may_read_fd(const struct lind_guard *guard, int fd)
 
 	if (!guard->may_read || flags < 0 || own(SYS_fstat, (uint64_t)fd, (uintptr_t)&place.st, 0, 0))
 		return true;
-	/* What only names a file is asked about when it is opened. */
+	/* A descriptor that only names a file is judged when it is opened. */
 	if (flags & O_PATH || (flags & O_ACCMODE) == O_WRONLY || !(S_ISREG(place.st.st_mode) || S_ISDIR(place.st.st_mode)))
 		return true;
 	return lind_kernel_name(fd, place.path) || readable(guard, place.path);

@@ -19,8 +19,8 @@
  * Nobody gets a descriptor of what may not be read or changed, so reading and writing themselves
  * cost nothing.
  *
- * What may not be read also gets no other name: it is not linked or moved, nor is a directory that
- * has it below. Attributes (stat) and the texts of links can be seen.
+ * A file that may not be read also gets no other name: it is not linked or moved, nor is a
+ * directory that has it below. Attributes (stat) and the texts of links can be seen.
  */
 #ifndef LIND_GUARD_H
 #define LIND_GUARD_H
