@@ -54,6 +54,7 @@ static const char *set_lower(const char *value) { options.lower = value; return 
 static const char *set_called(const char *value) { options.called = value; return NULL; }
 static const char *set_to(const char *value) { options.to = value; return NULL; }
 static const char *set_output(const char *value) { options.output = value; return NULL; }
+static const char *add_exclude(const char *value) { return verb_exclude(&options, value); }
 LIND_SETS(set_stat, options.stat = true)
 LIND_SETS(set_patch, options.patch = true)
 LIND_SETS(set_name_status, options.name_status = true)
@@ -65,6 +66,7 @@ LIND_SETS(set_overlayfs, options.overlayfs = true)
 LIND_OPTION("-", "verb", "value");
 LIND_OPTION("-", "output", "writes");
 LIND_OPTION("-", "to", "value");
+LIND_OPTION("-", "exclude", "value");
 
 static struct store *open_state(void)
 {
@@ -92,6 +94,7 @@ int verb_main(int argc, char **argv)
 		{ 0, "called", "DIR", "call the lower directory DIR in messages", set_called },
 		{ 0, "output", "FILE", "export: write a tar file (default: to standard output)", set_output },
 		{ 0, "to", "DIR", "export: write to a directory", set_to },
+		{ 0, "exclude", "PATTERN", "diff, apply, log: leave out what matches", add_exclude },
 		{ 0, "stat", NULL, "diff: print how much of each file has changed", set_stat },
 		{ 0, "patch", NULL, "diff: print a patch", set_patch },
 		{ 0, "name-status", NULL, "diff: print kinds and names", set_name_status },

@@ -19,6 +19,8 @@ struct verb_options {
 	bool together;		/* with one name of a file all of them are meant: of apply */
 	const char *lower, *called;	/* where the directory below is seen, and what the user calls it */
 	const char *output, *to;	/* of export: a tar file, a directory */
+	struct verb_pattern *excludes;	/* what is left out */
+	size_t excludes_count;
 	char **words;		/* the words behind the options */
 	int words_count;
 };
@@ -34,6 +36,11 @@ int verb_diff(struct store *store, const struct verb_options *options);
 int verb_apply(struct store *store, const struct verb_options *options);
 int verb_discard(struct store *store, const struct verb_options *options);
 int verb_export(struct store *store, const struct verb_options *options);
+
+/* Adds a pattern; what is wrong with it, or NULL. */
+const char *verb_exclude(struct verb_options *options, const char *value);
+/* Whether a path, or a directory above it, matches one. */
+bool verb_is_excluded(const struct verb_options *options, const char *path, bool directory);
 
 /* Says what the store did not do; the exit status for that. */
 int verb_failed(const struct store *store, int error);

@@ -223,7 +223,7 @@ static int finish(struct store *store, const struct verb_options *options)
 	if (r == 2)
 		lind_log("an apply was interrupted; %zu changes of it:", list.changes_count);
 	if (options->dry_run) {
-		verb_print_names(&list);
+		verb_print_names(&list, false);
 		return r == 2 ? 1 : 0;
 	}
 	if (r == 1) {
@@ -269,7 +269,7 @@ static bool is_any_without_directory(const struct verb_list *list)
 int verb_apply(struct store *store, const struct verb_options *options)
 {
 	static struct verb_list list;
-	struct apply apply = { .store = store, .list = &list, .all = !options->words_count };
+	struct apply apply = { .store = store, .list = &list, .all = !options->words_count && !options->excludes_count };
 	struct verb_options meant = *options;
 	int status = finish(store, options), r;
 
@@ -279,8 +279,8 @@ int verb_apply(struct store *store, const struct verb_options *options)
 	if (status || (status = verb_list(store, &meant, &list)) || (status = is_any_without_directory(&list)))
 		return status;
 	if (is_any_stale(&list) && !options->force) {
-		lind_log("nothing was applied; `apply --force STATE PATH` takes what lies in the state for that file alone (right for .git/index if only `git status` has "
-			 "written it), --force without a path for all of them; then apply the rest");
+		lind_log("nothing was applied; --exclude PATH applies the rest and keeps these in the state, --force puts what the state has in their place, "
+			 "a PATH behind the state applies that alone");
 		return 1;
 	}
 	if ((r = plan(&apply)))
@@ -288,7 +288,7 @@ int verb_apply(struct store *store, const struct verb_options *options)
 	if (!options->dry_run)
 		return list.changes_count ? apply_all(&apply, options) : 0;
 	fail_with_it(&apply);
-	verb_print_names(&list);
+	verb_print_names(&list, false);
 	return apply.failed ? 1 : 0;
 }
 

@@ -1,5 +1,6 @@
 /* diff: the list of changes, in one of four ways. */
 #include "verb_tree.h"
+#include "verb_git.h"
 #include "verb_print.h"
 #include "verb_patch.h"
 #include <lind/grate.h>
@@ -21,11 +22,31 @@ static const char *slash_of(const struct verb_change *change)
 	return change->type == S_IFDIR ? "/" : "";
 }
 
-void verb_print_names(const struct verb_list *list)
+/* What git has made of objects, and removed, in one repository. */
+static void print_folded(const struct git_folded *folded)
 {
+	const size_t counts[] = { folded->made, folded->removed };
+
+	for (size_t i = 0; folded->is_first && i < 2; i++) {
+		if (counts[i] < 2)
+			continue;
+		printf("%c ", "AD"[i]);
+		git_print_objects(folded->path, folded->length, " (", counts[i]);
+		puts(")");
+	}
+}
+
+void verb_print_names(const struct verb_list *list, bool whole)
+{
+	struct git_folded folded = { 0 };
+
 	for (size_t i = 0; i < list->changes_count; i++) {
 		const struct verb_change *change = &list->changes[i];
+		bool folds = !whole && git_folds(&folded, list, i);
 
+		print_folded(&folded);
+		if (folds)
+			continue;
 		printf("%c ", change->kind);
 		if (change->kind == 'R') {
 			verb_print_name("", change->from);
@@ -259,8 +280,19 @@ static void print_change(struct store *store, const struct verb_list *list, cons
 
 static void print_all(struct store *store, const struct verb_list *list, bool stat)
 {
-	for (size_t i = 0; i < list->changes_count; i++)
-		print_change(store, list, &list->changes[i], stat);
+	struct git_folded folded = { 0 };
+
+	for (size_t i = 0; i < list->changes_count; i++) {
+		bool folds = stat && git_folds(&folded, list, i);
+
+		if (folds && folded.is_first) {
+			putchar(' ');
+			git_print_objects(folded.path, folded.length, " | ", folded.made + folded.removed);
+			putchar('\n');
+		}
+		if (!folds)
+			print_change(store, list, &list->changes[i], stat);
+	}
 }
 
 int verb_diff(struct store *store, const struct verb_options *options)
@@ -273,7 +305,7 @@ int verb_diff(struct store *store, const struct verb_options *options)
 	if (options->json)
 		print_json(&list);
 	else if (!options->stat && !options->patch)
-		verb_print_names(&list);
+		verb_print_names(&list, options->name_status);
 	if (options->stat)
 		print_all(store, &list, true);
 	if (options->stat && options->patch && list.changes_count)

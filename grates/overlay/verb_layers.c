@@ -1,5 +1,6 @@
 /* snapshot, rollback, fork, ls, log, lower. */
 #include "verb.h"
+#include "verb_git.h"
 #include "verb_print.h"
 #include "layers.h"
 #include <errno.h>
@@ -126,14 +127,65 @@ int verb_ls(struct store *store, const struct verb_options *options)
 	return 0;
 }
 
-static int print_log(void *to, const struct store_log_line *line)
+/* What is printed of the log, and the objects that one command of git has made, until they are all known. */
+struct printed {
+	const struct verb_options *options;
+	struct timespec at;
+	char *path, *command;
+	size_t length, objects;
+};
+
+static void print_time(const struct timespec *at, char kind)
 {
 	char text[32];
 	struct tm tm;
 
-	(void)to;
-	strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", gmtime_r(&line->at.tv_sec, &tm));
-	printf("%s %c ", text /* ours */, line->kind >= 'A' && line->kind <= 'Z' ? line->kind : '?');
+	strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", gmtime_r(&at->tv_sec, &tm));
+	printf("%s %c ", text /* ours */, kind >= 'A' && kind <= 'Z' ? kind : '?');
+}
+
+static void print_objects(struct printed *to)
+{
+	if (to->objects) {
+		print_time(&to->at, 'A');
+		git_print_objects(to->path, to->length, " (", to->objects);
+		printf(")  %s\n", lind_shown(to->command));
+	}
+	free(to->path);
+	free(to->command);
+	to->path = to->command = NULL;
+	to->objects = 0;
+}
+
+/* Whether the line is told by a number, with those like it. */
+static bool is_of_objects(struct printed *to, const struct store_log_line *line)
+{
+	const char *path = line->kind == 'R' && line->other ? line->other : line->path, *command = line->command ? line->command : "";
+	size_t length = line->kind == 'A' || line->kind == 'R' ? git_objects(path) : 0;
+
+	if (!length)
+		return false;
+	if (to->path && (length != to->length || strncmp(path, to->path, length) || strcmp(command, to->command)))
+		print_objects(to);
+	if (!to->path && (!(to->path = strdup(path)) || !(to->command = strdup(command))))
+		return false;
+	to->length = length;
+	to->at = line->at;
+	/* A directory of objects has a name of two digits. */
+	to->objects += strlen(path) > length + 3;
+	return true;
+}
+
+static int print_log(void *arg, const struct store_log_line *line)
+{
+	struct printed *to = arg;
+
+	if (verb_is_excluded(to->options, line->path, true) && (!line->other || verb_is_excluded(to->options, line->other, true)))
+		return 0;
+	if (is_of_objects(to, line))
+		return 0;
+	print_objects(to);
+	print_time(&line->at, line->kind);
 	verb_print_name("", line->path);
 	if (line->other) {
 		printf(" -> ");
@@ -145,9 +197,10 @@ static int print_log(void *to, const struct store_log_line *line)
 
 int verb_log(struct store *store, const struct verb_options *options)
 {
-	int r = store_log_lines(store, print_log, NULL);
+	struct printed to = { .options = options };
+	int r = store_log_lines(store, print_log, &to);
 
-	(void)options;
+	print_objects(&to);
 	return r ? verb_failed(store, r) : 0;
 }
 

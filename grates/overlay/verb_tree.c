@@ -4,6 +4,7 @@
  * the kinds.
  */
 #include "verb_tree.h"
+#include "verb_git.h"
 #include "state.h"
 #include <errno.h>
 #include <lind/grate.h>
@@ -38,8 +39,20 @@ static bool is_of_word(const struct verb_change *change, const char *word)
 	return is_at_or_below(change->path, word) || is_at_or_below(change->from, word) || is_at_or_below(change->seen, word);
 }
 
+/* A name that comes from elsewhere is shown for either of the two, and applied for both. */
+static bool is_excluded(const struct verb_options *options, const struct verb_change *change)
+{
+	bool directory = change->type == S_IFDIR, here = verb_is_excluded(options, change->path, directory);
+
+	if (change->kind != 'R' || here == options->together)
+		return here;
+	return verb_is_excluded(options, change->from, directory);
+}
+
 static bool is_meant(const struct verb_options *options, const struct verb_change *change)
 {
+	if (is_excluded(options, change))
+		return false;
 	for (int i = 0; i < options->words_count; i++)
 		if (is_of_word(change, options->words[i]))
 			return true;
@@ -91,13 +104,15 @@ static void choose(struct verb_list *list, const struct verb_options *options)
 	for (size_t i = 0; i < list->changes_count; i++) {
 		struct verb_node *node = list->changes[i].node;
 
-		if (node && !S_ISDIR(node->row.mode) && options->together && is_meant(options, &list->changes[i]))
-			node->meant = true;
+		if (!node || S_ISDIR(node->row.mode) || !options->together)
+			continue;
+		node->meant |= is_meant(options, &list->changes[i]);
+		node->excluded |= is_excluded(options, &list->changes[i]);
 	}
 	for (size_t i = 0; i < list->changes_count; i++) {
 		struct verb_change *change = &list->changes[i];
 
-		if ((change->node && change->node->meant) || is_meant(options, change))
+		if (!(change->node && change->node->excluded) && ((change->node && change->node->meant) || is_meant(options, change)))
 			list->changes[kept++] = *change;
 		else
 			leave_out(list, change);
@@ -237,7 +252,7 @@ static int differs(struct store *store, const struct store_node *node, const cha
 	return st.st_size != node->size ? 1 : bytes_differ(store, node, path);
 }
 
-bool verb_is_stale(const struct verb_change *change)
+static bool looks_stale(const struct verb_change *change)
 {
 	const struct store_stamp *stamp = change->node ? &change->node->row.stamp : NULL;
 	struct stat st;
@@ -249,6 +264,11 @@ bool verb_is_stale(const struct verb_change *change)
 	return !below_look(change->node->row.origin, &st) || st.st_ino != stamp->ino || st.st_size != stamp->size ||
 		st.st_mtim.tv_sec != stamp->mtime.tv_sec || st.st_mtim.tv_nsec != stamp->mtime.tv_nsec ||
 		st.st_ctim.tv_sec != stamp->ctime.tv_sec || st.st_ctim.tv_nsec != stamp->ctime.tv_nsec;
+}
+
+bool verb_is_stale(const struct verb_change *change)
+{
+	return looks_stale(change) && !git_only_looked(change);
 }
 
 struct verb_seen verb_seen(const struct stat *st)

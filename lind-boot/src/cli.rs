@@ -145,7 +145,7 @@ pub enum Command {
     /// Throw away changes of an overlay
     Discard(overlay::Paths),
     /// Show which command changed what in an overlay, and when
-    Log(overlay::One),
+    Log(overlay::Log),
     /// Write all files that an overlay shows to a directory or a tar file
     Export(overlay::Export),
     /// Give the present contents of an overlay a name
@@ -331,6 +331,9 @@ pub struct Run {
     /// The guest's directories in which a grate may show other files than the kernel sees.
     #[arg(skip)]
     pub in_grates: Vec<PathBuf>,
+    /// The number of descriptors behind the standard ones that the program gets.
+    #[arg(skip)]
+    pub preserved: u32,
     /// The host name that guests see, if not the host's own.
     #[arg(skip)]
     pub host_name: Option<String>,
@@ -361,6 +364,7 @@ impl Default for Run {
             precompile: None,
             mounted: Vec::new(),
             volumes: Vec::new(),
+            preserved: 0,
             host_name: None,
             image: None,
             command: None,

@@ -16,7 +16,7 @@ pub enum Verb<'a> {
     /// Throw changes away.
     Discard(&'a Paths),
     /// Show which command made each change.
-    Log(&'a One),
+    Log(&'a Log),
     /// Copy all files out.
     Export(&'a Export),
     /// Name the present contents.
@@ -27,12 +27,24 @@ pub enum Verb<'a> {
     Fork(&'a Named),
 }
 
+/// Paths that are left out.
+#[derive(Args, Debug)]
+pub struct Excludes {
+    /// Leave out what matches PATTERN, and all below it: a name in any directory, or with a slash a
+    /// path from the top; may be repeated
+    #[arg(long, value_name = "PATTERN")]
+    pub exclude: Vec<OsString>,
+}
+
 /// Options of `diff`.
 #[derive(Args, Debug)]
 pub struct Diff {
     /// The state and the paths.
     #[command(flatten)]
     pub of: Paths,
+    /// The paths that are left out.
+    #[command(flatten)]
+    pub but: Excludes,
     /// Show how much of each file changed
     #[arg(long)]
     pub stat: bool,
@@ -56,6 +68,9 @@ pub struct Apply {
     /// The state and the paths.
     #[command(flatten)]
     pub of: Paths,
+    /// The paths that are left out.
+    #[command(flatten)]
+    pub but: Excludes,
     /// Overwrite files of the directory that have changed since
     #[arg(long)]
     pub force: bool,
@@ -76,11 +91,14 @@ pub struct Paths {
     pub lower: Option<PathBuf>,
 }
 
-/// A state.
+/// Options of `log`.
 #[derive(Args, Debug)]
-pub struct One {
+pub struct Log {
     /// The state: NAME, or a path with a slash; NAME:HEAD selects another head
     pub state: OsString,
+    /// The paths that are left out.
+    #[command(flatten)]
+    pub but: Excludes,
 }
 
 /// A state, and a name.
@@ -205,7 +223,7 @@ impl Verb<'_> {
             Verb::Diff(diff) => &diff.of.state,
             Verb::Apply(apply) => &apply.of.state,
             Verb::Discard(paths) => &paths.state,
-            Verb::Log(one) => &one.state,
+            Verb::Log(log) => &log.state,
             Verb::Export(export) => &export.state,
             Verb::Snapshot(named) | Verb::Rollback(named) | Verb::Fork(named) => &named.state,
         }
@@ -217,6 +235,15 @@ impl Verb<'_> {
             Verb::Apply(apply) => Some(&apply.of),
             Verb::Discard(paths) => Some(paths),
             _ => None,
+        }
+    }
+
+    fn excludes(&self) -> &[OsString] {
+        match self {
+            Verb::Diff(diff) => &diff.but.exclude,
+            Verb::Apply(apply) => &apply.but.exclude,
+            Verb::Log(log) => &log.but.exclude,
+            _ => &[],
         }
     }
 
@@ -269,6 +296,11 @@ impl Verb<'_> {
             Verb::Export(export) => &[(export.format == Format::Overlayfs, "--overlayfs")],
             _ => &[],
         };
-        chosen.iter().filter(|(on, _)| *on).map(|(_, word)| OsString::from(*word)).collect()
+        let excludes = self.excludes().iter().map(|pattern| {
+            let mut word = OsString::from("--exclude=");
+            word.push(pattern);
+            word
+        });
+        chosen.iter().filter(|(on, _)| *on).map(|(_, word)| OsString::from(*word)).chain(excludes).collect()
     }
 }
