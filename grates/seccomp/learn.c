@@ -173,9 +173,10 @@ static void note(const struct lind_call *c, uint32_t as, const char *thing, bool
 static void note_name(const struct lind_call *c, unsigned effect, const struct lind_place *place)
 {
 	bool opens = is_open(c->nr), moves = c->nr == SYS_rename || c->nr == SYS_renameat || c->nr == SYS_renameat2;
+	bool is_new = !opens || (c->nr != SYS_creat && c->args[c->nr == SYS_openat ? 2 : 1].value & O_EXCL);
 
-	if (effect & LIND_DOES_CREATE && place->object < 0 && !moves && (!opens || c->args[c->nr == SYS_openat ? 2 : 1].value & O_EXCL))
-		name_made(place->path);
+	if (effect & LIND_DOES_CREATE && place->object < 0 && !moves)
+		(is_new ? name_made : name_came)(place->path);
 	else if (effect & LIND_DOES_REMOVE)
 		name_removed(place->path);
 }

@@ -81,6 +81,8 @@ static void note_change(const struct note *note)
 		tree_add(&lists[MADE], note->path);
 	if (note->fresh)
 		name_made(note->path);
+	else if (note->effect & LIND_DOES_CREATE && note->missing)
+		name_came(note->path);
 	/* A file that takes the place of another is still there. */
 	if (note->effect & LIND_DOES_REMOVE && !(note->effect & LIND_DOES_CREATE)) {
 		name_removed(note->path);
@@ -185,12 +187,14 @@ static void write_list(FILE *to, const char *name, char *const *texts, size_t co
 
 static void write_calls(FILE *to)
 {
-	/* Calls that depend on chance, as in learn.c, and calls of a program on its own descriptors and
-	 * about itself, such as a message about a refusal. */
+	/* Calls that depend on chance, as in learn.c; calls of a program on its own descriptors and
+	 * about itself, such as a message about a refusal; and questions about files, which the lists
+	 * of files decide: what a run asks depends on the files that the last one has left. */
 	static const uint32_t harmless[] = { SYS_futex, SYS_sched_yield, SYS_rt_sigsuspend, SYS_read, SYS_readv, SYS_write, SYS_writev, SYS_close,
 		SYS_lseek, SYS_fstat, SYS_brk, SYS_mmap, SYS_munmap, SYS_mprotect, SYS_mremap, SYS_madvise, SYS_rt_sigaction, SYS_rt_sigprocmask,
 		SYS_clock_gettime, SYS_gettimeofday, SYS_nanosleep, SYS_clock_nanosleep, SYS_getpid, SYS_gettid, SYS_getppid, SYS_dup, SYS_dup2,
-		SYS_dup3, SYS_fcntl, SYS_poll, SYS_ppoll, SYS_getrandom, SYS_set_tid_address, SYS_wait4, SYS_exit, SYS_exit_group };
+		SYS_dup3, SYS_fcntl, SYS_poll, SYS_ppoll, SYS_access, SYS_faccessat, SYS_faccessat2, SYS_stat, SYS_lstat, SYS_newfstatat, SYS_statx,
+		SYS_readlink, SYS_readlinkat, SYS_getrandom, SYS_set_tid_address, SYS_wait4, SYS_exit, SYS_exit_group };
 	const struct lind_syscall *row;
 	char *names[NUMBERS];
 	size_t n = 0;

@@ -17,7 +17,8 @@
 /* The length of the prefix that programs put before a made-up name: tmp, sed. */
 #define KEPT 3
 
-static void *made, *gone;
+/* Names of files that had to be new, of files that were made otherwise, and of files that went. */
+static void *made, *came, *gone;
 static bool free_ports;
 
 static int by_text(const void *a, const void *b)
@@ -70,9 +71,14 @@ void name_made(const char *path)
 	tree_add(&made, path);
 }
 
+void name_came(const char *path)
+{
+	tree_add(&came, path);
+}
+
 void name_removed(const char *path)
 {
-	if (tree_has(&made, path))
+	if (tree_has(&made, path) || tree_has(&came, path))
 		tree_add(&gone, path);
 }
 
@@ -118,13 +124,16 @@ static size_t kept_of(const char *word, size_t length)
 	return KEPT;
 }
 
-/* The last word of some length is what mkstemp and its like make up; numbers may be those of
- * processes. */
-static void put_made_up(struct growing *to, const char *name, size_t length)
+/*
+ * The last word of some length is what mkstemp and its like make up; numbers may be those of
+ * processes. A shell's `>` does not ask for a new file, so words of such names are as often the
+ * program's own: only their numbers are others.
+ */
+static void put_made_up(struct growing *to, const char *name, size_t length, bool as_new)
 {
 	size_t from = length, until = length, run;
 
-	for (size_t i = 0; i < length; i += run ? run : 1) {
+	for (size_t i = 0; i < length && as_new; i += run ? run : 1) {
 		for (run = 0; i + run < length && is_word(name[i + run]); run++)
 			;
 		if (run >= MADE_UP) {
@@ -147,7 +156,8 @@ static bool is_number(const char *name, size_t length)
 	return length;
 }
 
-static void put_path(struct growing *to, const char *path)
+/* `numbered`: with numbers of names that came to be without having to be new. */
+static void put_path(struct growing *to, const char *path, bool numbered)
 {
 	bool in_proc = !strncmp(path, "/proc/", 6);
 	char *prefix = strdup(path);
@@ -158,8 +168,8 @@ static void put_path(struct growing *to, const char *path)
 		size_t length = strcspn(at, "/");
 
 		prefix[at + length - path] = 0;
-		if (length && tree_has(&gone, prefix))
-			put_made_up(to, at, length);
+		if (length && tree_has(&gone, prefix) && (numbered || tree_has(&made, prefix)))
+			put_made_up(to, at, length, tree_has(&made, prefix));
 		else if (in_proc && is_number(at, length))
 			put_star(to);
 		else
@@ -173,7 +183,7 @@ static void put_path(struct growing *to, const char *path)
 	free(prefix);
 }
 
-static char *pattern_for(const char *thing)
+static char *pattern_for(const char *thing, bool numbered)
 {
 	const char *colon = strrchr(thing, ':');
 	struct growing to = { calloc(1, strlen(thing) + 16), 0 };
@@ -181,11 +191,11 @@ static char *pattern_for(const char *thing)
 	if (!to.text)
 		lind_die("out of memory");
 	if (*thing == '/')
-		put_path(&to, thing);
+		put_path(&to, thing, numbered);
 	else if (!strncmp(thing, "unix:", 5)) {
 		memcpy(to.text, "unix:", 5);
 		to.length = 5;
-		put_path(&to, thing + 5);
+		put_path(&to, thing + 5, numbered);
 	} else if (colon && free_ports && atoi(colon + 1) >= FIRST_FREE_PORT)
 		snprintf(to.text, strlen(thing) + 16, "%.*s:%d-65535", (int)(colon - thing), thing, FIRST_FREE_PORT);
 	else
@@ -270,15 +280,46 @@ static void fold(struct patterns_found *p, unsigned nth)
 	sort(p);
 }
 
+/* Names that are not among many have other numbers in the next run, if their files were made without
+ * having to be new, and went again. */
+static void put_numbers(struct patterns_found *p, char *const *things, size_t count)
+{
+	char **other = calloc(p->count + 1, sizeof *other);
+
+	if (!other)
+		lind_die("out of memory");
+	for (size_t i = 0; i < count; i++) {
+		char *plain = pattern_for(things[i], false), *numbered = pattern_for(things[i], true);
+		char **found = strcmp(plain, numbered) ? bsearch(&plain, p->list, p->count, sizeof *p->list, by_pattern) : NULL;
+
+		free(plain);
+		if (found && !other[found - p->list])
+			other[found - p->list] = numbered;
+		else
+			free(numbered);
+	}
+	for (size_t i = 0; i < p->count; i++)
+		if (other[i]) {
+			free(p->list[i]);
+			p->list[i] = other[i];
+		}
+	free(other);
+	sort(p);
+}
+
 struct patterns_found patterns_for(void *things)
 {
 	struct patterns_found p;
+	char **paths;
+	size_t count = tree_list(things, &paths);
 
 	p.count = tree_list(things, &p.list);
 	for (size_t i = 0; i < p.count; i++)
-		p.list[i] = pattern_for(p.list[i]);
+		p.list[i] = pattern_for(p.list[i], false);
 	sort(&p);
 	for (unsigned nth = 0; nth < 4; nth++)
 		fold(&p, nth);
+	put_numbers(&p, paths, count);
+	free(paths);
 	return p;
 }
