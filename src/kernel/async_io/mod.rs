@@ -204,8 +204,10 @@ impl Drop for Notice {
 impl Shape {
     /// None for a file about which Linux sends no signals.
     fn of(file: &FileRef) -> Result<Option<Shape>> {
-        if matches!(file.kind, Kind::Terminal | Kind::Master(_)) {
-            return Ok(Some(Shape::Terminal));
+        match file.kind {
+            Kind::Terminal | Kind::Master(_) => return Ok(Some(Shape::Terminal)),
+            Kind::Inotify(_) => return Ok(Some(Shape::Events)),
+            _ => {}
         }
         let stat = rustix::fs::fstat(file.host()).map_err(errno)?;
         Ok(match FileType::from_raw_mode(stat.st_mode) {

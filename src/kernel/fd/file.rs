@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, OnceLock, Weak};
 use lind_abi::{CageId, Errno, Result};
 
 use super::locks::{FileId, Locks, Owner};
-use super::{Interests, Sends, Socket};
+use super::{Interests, Sends, Socket, Watches};
 use crate::async_io::Notice;
 use crate::cage::signal::Signalfd;
 use crate::host;
@@ -35,6 +35,8 @@ pub enum Kind {
     Named(MountId),
     /// A place in /proc or /dev that the kernel serves itself.
     Pseudo(Place),
+    /// Tells of what happens to files.
+    Inotify(Watches),
     /// A terminal: one that was handed in, or the slave of a pseudoterminal.
     Terminal,
     /// The master of a pseudoterminal.

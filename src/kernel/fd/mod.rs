@@ -12,6 +12,7 @@ mod runner;
 mod senders;
 mod socket;
 mod table;
+mod watches;
 
 pub use epoll::Interests;
 pub use file::{File, Kind};
@@ -21,3 +22,4 @@ pub use runner::{hand_over, keep_also, keep_none, leave_to_cages};
 pub use senders::{Ids, Senders, Token, Who};
 pub use socket::{Last, Pair, Socket, SocketNames};
 pub use table::{FdTable, FileRef, MAX_FILES};
+pub use watches::{Watch, Watches};

@@ -7,7 +7,7 @@ use lind_abi::{Errno, Result};
 use rustix::fs::OFlags;
 
 use super::Subject;
-use crate::fd::{FileRef, Interests, Kind};
+use crate::fd::{FileRef, Interests, Kind, Watches};
 use crate::host;
 
 pub(super) fn descriptor_info(subject: &Subject<'_>) -> Result<Vec<u8>> {
@@ -30,6 +30,7 @@ pub(super) fn descriptor_info(subject: &Subject<'_>) -> Result<Vec<u8>> {
             let id = subject.cx.kernel.cages.get(*id).map_or(-1, |cage| i64::from(cage.id.0));
             let _ = writeln!(text, "Pid:\t{id}\nNSpid:\t{id}");
         }
+        Kind::Inotify(watches) => of_inotify(&mut text, watches),
         Kind::Host => of_timer(&mut text, &file),
         _ => {}
     }
@@ -45,12 +46,25 @@ fn of_epoll(text: &mut String, interests: &Interests) {
         let stat = rustix::fs::fstat(target.host()).ok();
         let (inode, device) = stat.map_or((0, 0), |stat| (stat.st_ino, stat.st_dev));
         let position = rustix::fs::tell(target.host()).unwrap_or(0);
-        let (events, data) = (wanted.events | ALWAYS, wanted.data);
+        let (events, data, device) = (wanted.events | ALWAYS, wanted.data, shown(device));
         let _ = writeln!(
             text,
             "tfd: {number:8} events: {events:8x} data: {data:16x}  pos:{position} ino:{inode:x} sdev:{device:x}"
         );
     }
+}
+
+/// What an inotify instance watches. How the host would find the files again is not for guests.
+fn of_inotify(text: &mut String, watches: &Watches) {
+    for (number, watch) in watches.list() {
+        let (inode, device, mask) = (watch.inode, shown(watch.device), watch.mask);
+        let _ = writeln!(text, "inotify wd:{number:x} ino:{inode:x} sdev:{device:x} mask:{mask:x} ignored_mask:0 ");
+    }
+}
+
+/// A device as the kernel has it, where stat(2) has another order of bits.
+fn shown(device: u64) -> u64 {
+    (u64::from(rustix::fs::major(device)) << 20) | u64::from(rustix::fs::minor(device))
 }
 
 /// When a timer comes next; nothing of any other file.

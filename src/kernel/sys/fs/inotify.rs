@@ -8,7 +8,7 @@ use lind_abi::{Errno, Fd, NewFd, Path, Result};
 use rustix::fs::{FileType, OFlags};
 
 use crate::call::{Ctx, PathBytes};
-use crate::fd::{File, Kind};
+use crate::fd::{File, Kind, Watch, Watches};
 use crate::host::inotify as host;
 use crate::procfs::Reached;
 use crate::root::Last;
@@ -16,6 +16,7 @@ use crate::root::table::Dir;
 
 const IN_ONLYDIR: u32 = 0x0100_0000;
 const IN_DONT_FOLLOW: u32 = 0x0200_0000;
+const IN_MASK_ADD: u32 = 0x2000_0000;
 
 /// inotify_init(2)
 pub(crate) fn inotify_init(cx: &Ctx<'_>) -> Result<NewFd> {
@@ -28,7 +29,8 @@ pub(crate) fn inotify_init1(cx: &Ctx<'_>, flags: InotifyFlags) -> Result<NewFd> 
         return Err(Errno::EINVAL);
     }
     let host = host::init(flags.0 | InotifyFlags::IN_CLOEXEC)?;
-    cx.cage.fds.add_host(host, flags.has(InotifyFlags::IN_CLOEXEC)).map(NewFd)
+    let file = File::new(host, Kind::Inotify(Watches::default()));
+    cx.cage.fds.add(file, flags.has(InotifyFlags::IN_CLOEXEC)).map(NewFd)
 }
 
 /// inotify_add_watch(2). Files in /proc or /dev cannot be watched (EACCES), except for open files,
@@ -42,7 +44,13 @@ pub(crate) fn inotify_add_watch(cx: &Ctx<'_>, fd: Fd, path: Path, mask: u32) -> 
     let nofollow = if last == Last::Follow { OFlags::empty() } else { OFlags::NOFOLLOW };
     let only = if mask & IN_ONLYDIR != 0 { OFlags::DIRECTORY } else { OFlags::empty() };
     let mask = mask & !(IN_ONLYDIR | IN_DONT_FOLLOW);
-    let watch = |file: BorrowedFd<'_>| root.again(file, |links, name| host::add(watcher.host(), links, name, mask));
+    let watch = |file: BorrowedFd<'_>| {
+        let number = root.again(file, |links, name| host::add(watcher.host(), links, name, mask))?;
+        if let (Kind::Inotify(watches), Ok(st)) = (&watcher.kind, rustix::fs::fstat(file)) {
+            watches.put(number, Watch { inode: st.st_ino, device: st.st_dev, mask }, mask & IN_MASK_ADD != 0);
+        }
+        Ok(number)
+    };
     let on_host =
         |dir: Dir<'_>, path: &CStr| watch(root.open(dir, path, (OFlags::PATH | nofollow | only).bits(), 0)?.as_fd());
     cx.act(cx.here(), path, last, on_host, |reached| match reached {
@@ -61,5 +69,10 @@ fn is_regular(file: &File) -> bool {
 
 /// inotify_rm_watch(2)
 pub(crate) fn inotify_rm_watch(cx: &Ctx<'_>, fd: Fd, watch: i32) -> Result<()> {
-    host::remove(cx.file(fd)?.host(), watch)
+    let watcher = cx.file(fd)?;
+    host::remove(watcher.host(), watch)?;
+    if let Kind::Inotify(watches) = &watcher.kind {
+        watches.remove(watch);
+    }
+    Ok(())
 }
