@@ -132,9 +132,13 @@ impl Drop for Endable {
 /// The signals with which people end programs.
 pub(super) const ENDING: [i32; 4] = crate::code::ending::SIGNALS;
 
+const INT: u8 = 2;
 const KILL: u8 = 9;
 const TERM: u8 = 15;
 const CONT: u8 = 18;
+
+/// The number that a shell adds to that of a signal that has ended a command.
+const SIGNALED: u8 = 128;
 
 /// How long a program may take to exit after SIGTERM.
 pub const GRACE: Duration = Duration::from_secs(5);
@@ -174,6 +178,8 @@ struct Watched {
     is_ending: AtomicBool,
     /// The time by which the cages must have exited.
     due: Mutex<Option<Instant>>,
+    /// Whether the user has typed ^C.
+    interrupted: AtomicBool,
 }
 
 /// The caller's part of the end of the process.
@@ -229,7 +235,7 @@ impl Starting {
 pub fn run(watcher: Starting, first: First, kernel: Arc<Kernel>, cage: Arc<Cage>, ending: impl Ending + 'static) -> ! {
     FIRST.store(cage.id.0, Ordering::SeqCst);
     let (ending, is_ending) = (Box::new(ending), AtomicBool::new(false));
-    let watched = WATCHED.get_or_init(|| Watched { kernel, first: cage, ending, is_ending, due: Mutex::new(None) });
+    let watched = WATCHED.get_or_init(|| Watched { kernel, first: cage, ending, is_ending, due: Mutex::new(None), interrupted: AtomicBool::new(false) });
     lind_kernel::fd::leave_to_cages(&watched.kernel);
     // By then it has closed its copies of the cages' descriptors: otherwise descriptors that the
     // guest closes would stay open.
@@ -299,6 +305,9 @@ impl Watched {
             *due = Some(Instant::now() + GRACE);
         }
         drop(due);
+        if number == INT && origin == Origin::Terminal {
+            self.interrupted.store(true, Ordering::SeqCst);
+        }
         if number == TERM && !self.ending.handlers_decide() {
             self.kernel.ends_in_time();
         }
@@ -340,9 +349,27 @@ impl Watched {
             std::thread::park();
         }
         self.ending.ended(status);
+        if self.interrupted.load(Ordering::SeqCst) && status.shell_code() == INT + SIGNALED {
+            end_as_interrupted();
+        }
         // Nothing is left to be written, and what there is to free goes with the process.
         // SAFETY: no other thread has anything to do after this.
         unsafe { libc::_exit(i32::from(status.shell_code())) }
+    }
+}
+
+/// Ends the process as ^C has ended the command, behind grates or not. A shell looks at that: after
+/// ^C it goes on with the next command, or the next turn of a loop, if the one before has handled
+/// the signal and exited. Returns if the process ignores the signal.
+fn end_as_interrupted() {
+    let mut set = MaybeUninit::<libc::sigset_t>::zeroed();
+    // SAFETY: the set is initialised before it is used, and the signal is for this very thread,
+    // whose mask is changed.
+    unsafe {
+        libc::sigemptyset(set.as_mut_ptr());
+        libc::sigaddset(set.as_mut_ptr(), libc::SIGINT);
+        libc::syscall(libc::SYS_tgkill, libc::getpid(), libc::syscall(libc::SYS_gettid), libc::SIGINT);
+        libc::pthread_sigmask(libc::SIG_UNBLOCK, set.as_ptr(), std::ptr::null_mut());
     }
 }
 
