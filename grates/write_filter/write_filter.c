@@ -368,6 +368,8 @@ static const char *answer(const char *value)
 	return "must be EACCES, EPERM or EROFS";
 }
 
+LIND_SETS(keep_given, guard.keeps_given = true)
+
 LIND_GUARD_CALLS
 
 LIND_OPTION("a", "allow", "value");
@@ -382,6 +384,7 @@ int main(int argc, char **argv)
 		{ 0, "inside", "PATH", "allow changes to confined paths below PATH; directories cannot be moved out of it", let_inside },
 		{ 0, "hidden", "PATH", "forbid changes below PATH to each name that begins with a dot", hide },
 		{ 0, "harmless", "NAMES", "except these names from --hidden: patterns with * and ?, separated by slashes", let_be },
+		{ 0, "given", NULL, "keep the open files of the caller writable, whatever their paths are", keep_given },
 		{ 'e', "errno", "NAME", "return this error for other changes: EACCES (default), EPERM, EROFS", answer },
 	};
 

@@ -5,7 +5,7 @@
 //! so nothing here can fault.
 #![allow(unsafe_code)]
 
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use lind_abi::{Errno, Result};
 use syscalls::{Sysno, raw_syscall};
@@ -106,6 +106,19 @@ pub fn barrier() -> bool {
     let done = result(unsafe { raw_syscall!(Sysno::membarrier, PRIVATE_EXPEDITED, 0usize, 0usize) }).is_ok();
     std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst);
     done
+}
+
+/// A copy of a descriptor that the process was started with.
+///
+/// # Errors
+/// EBADF if it is not open.
+pub fn own_again(number: u32) -> Result<OwnedFd> {
+    let (command, number) = (libc::F_DUPFD_CLOEXEC as usize, number as usize);
+    // SAFETY: the call takes no address.
+    let copy = result(unsafe { raw_syscall!(Sysno::fcntl, number, command, 3usize) })?;
+    let copy = i32::try_from(copy).map_err(|_| Errno::EMFILE)?;
+    // SAFETY: the host has just made this descriptor for the caller, and its number is taken once.
+    Ok(unsafe { OwnedFd::from_raw_fd(copy) })
 }
 
 /// Gives the calling thread a descriptor table of its own, without standard input and output and

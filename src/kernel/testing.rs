@@ -152,7 +152,7 @@ pub fn in_world(walls: Walls, test: fn(&World)) {
 /// The program of every world: its engine runs nothing.
 fn init() -> Program {
     let name = c"/init".to_owned();
-    Program { name, argv: vec![c"init".to_owned()], envp: Vec::new(), ignored: 0, umask: 0o022 }
+    Program { name, argv: vec![c"init".to_owned()], envp: Vec::new(), ignored: 0, umask: 0o022, preserved: 0 }
 }
 
 impl World {

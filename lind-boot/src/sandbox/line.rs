@@ -23,7 +23,10 @@ pub fn grates(
     peaks: Option<&str>,
 ) -> Result<Vec<OsString>> {
     let mut line = before_files(options, policy, volumes, (notes, peaks))?;
-    line.extend(filter(protection::words(policy, volumes), policy));
+    let mut filter = filter(protection::words(policy, volumes), policy);
+    // The caller's own files stay usable: output may go to a file that the command could not open.
+    filter.extend((!filter.is_empty()).then(|| "--given".into()));
+    line.extend(filter);
     // The network's grate comes behind the write filter: it shall judge the program's own calls,
     // not those that a grate makes for the program.
     let own = own_sockets(volumes);

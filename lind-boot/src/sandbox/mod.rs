@@ -31,7 +31,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use lind_engine::CodeStore;
 use lind_kernel::cage::is_grate_name;
 
@@ -93,6 +93,9 @@ struct Sandbox {
 /// When it could not be started.
 pub fn run(run: &RunOptions) -> Result<Option<Infallible>, Failure> {
     run.command.first().map_or(Ok(()), ensure_program)?;
+    // Before anything is opened.
+    lind_kernel::fd::ensure_preserved(run.preserve_fds)
+        .map_err(|why| anyhow!("--preserve-fds {}: {why}", run.preserve_fds))?;
     if run.explain {
         return explain(&run.options, &run.command, run.json).map(|()| None);
     }
@@ -104,7 +107,7 @@ pub fn run(run: &RunOptions) -> Result<Option<Infallible>, Failure> {
         listening.listen(kernel);
         Ok(())
     });
-    sandbox.start(&run.options, &denials, attend).map(Some)
+    sandbox.start(&run.options, run.preserve_fds, &denials, attend).map(Some)
 }
 
 fn explain(options: &Options, words: &[OsString], json: bool) -> Result<(), Failure> {
@@ -141,7 +144,7 @@ pub fn run_session(
     };
     let denials = sandbox.denials(options)?;
     let attend = attend(surroundings, Arc::clone(&denials))?;
-    sandbox.start(options, &denials, attend)
+    sandbox.start(options, 0, &denials, attend)
 }
 
 /// Runs a program in a sandbox. `attend` is called behind the walls, before the program's first
@@ -151,7 +154,7 @@ pub fn run_session(
 /// As for `run`.
 pub fn run_program(options: &Options, words: &[OsString], attend: Attendant) -> Result<Infallible, Failure> {
     let denials = Denials::new(None);
-    Sandbox::of(options, words, None)?.start(options, &denials, attend)
+    Sandbox::of(options, words, None)?.start(options, 0, &denials, attend)
 }
 
 /// Runs one of our grates as a tool on directories of the host: for each its path, the guest's
@@ -180,7 +183,7 @@ pub fn run_tool(volumes: Vec<(PathBuf, PathBuf, bool)>, words: Vec<OsString>) ->
         peaks: None,
         ahead: Vec::new(),
     };
-    sandbox.start(&Options::default(), &Denials::new(None), Box::new(|_| Ok(())))
+    sandbox.start(&Options::default(), 0, &Denials::new(None), Box::new(|_| Ok(())))
 }
 
 /// Mounts the root of a sandbox, and returns its path.
@@ -220,7 +223,13 @@ impl Surroundings {
 }
 
 impl Sandbox {
-    fn start(self, options: &Options, denials: &Arc<Denials>, attend: Attendant) -> Result<Infallible, Failure> {
+    fn start(
+        self,
+        options: &Options,
+        preserved: u32,
+        denials: &Arc<Denials>,
+        attend: Attendant,
+    ) -> Result<Infallible, Failure> {
         let result = options.result.as_deref().map(|file| self.output("--result", file)).transpose()?;
         let end = End::new(options.timeout, result, denials, (self.learner, self.peaks));
         let published = Listeners::bind(&options.publish)?;
@@ -251,6 +260,7 @@ impl Sandbox {
             command: Some(self.grates.len()),
             ahead: self.ahead,
             in_grates,
+            preserved,
             program: self.grates.into_iter().chain(self.command).collect(),
             ..Run::default()
         };
@@ -450,13 +460,8 @@ fn hidden(volumes: &[Volume]) -> Result<Vec<PathBuf>> {
     Ok(hidden)
 }
 
-/// The environment: variables that programs need, then those of files, then those of options.
-fn environment<'a>(
-    options: &Options,
-    plan: &Plan,
-    preopened: impl Iterator<Item = &'a OsString>,
-    may_change: &Changed,
-) -> Result<Vec<OsString>> {
+/// The variables that programs need.
+fn usual(plan: &Plan) -> Vec<OsString> {
     let mut words: Vec<OsString> =
         ["PATH=/bin:/usr/bin", "LANG=C.UTF-8", "TMPDIR=/tmp", "TERM"].map(OsString::from).to_vec();
     words.push(format!("HOME={HOME}").into());
@@ -464,6 +469,17 @@ fn environment<'a>(
     words.push(if rustix::process::geteuid().is_root() { "USER=root" } else { "USER=user" }.into());
     words.push(if plan.image.join("bin/bash").exists() { "SHELL=/bin/bash" } else { "SHELL=/bin/sh" }.into());
     words.extend(identity::variables(&plan.image, &plan.volumes));
+    words
+}
+
+/// The environment: variables that programs need, then those of files, then those of options.
+fn environment<'a>(
+    options: &Options,
+    plan: &Plan,
+    preopened: impl Iterator<Item = &'a OsString>,
+    may_change: &Changed,
+) -> Result<Vec<OsString>> {
+    let mut words = if options.clear_env { Vec::new() } else { usual(plan) };
     for file in &options.env_file {
         let shown = file.display();
         let opened = Named::find("--env-file", file, For::Variables, may_change)?.read()?;

@@ -25,6 +25,10 @@ pub struct RunOptions {
     /// Leave the volumes unchanged, and print at the end what would have changed
     #[arg(long, conflicts_with_all = ["session", "explain"])]
     pub dry_run: bool,
+    /// Pass on COUNT open files behind the standard ones, as descriptors 3 and up
+    #[arg(long, value_name = "COUNT", default_value_t = 0, conflicts_with = "session")]
+    #[arg(value_parser = clap::value_parser!(u32).range(0..=256))]
+    pub preserve_fds: u32,
     /// Accepted for compatibility with docker; has no effect: the command always has standard input
     #[arg(short, long)]
     pub interactive: bool,
@@ -143,6 +147,9 @@ pub struct Options {
     /// Set variables from a file with one NAME=VALUE a line
     #[arg(long, value_name = "FILE")]
     pub env_file: Vec<PathBuf>,
+    /// Set no variables but those of --env and --env-file, not even PATH and HOME
+    #[arg(long)]
+    pub clear_env: bool,
     /// Choose the network that programs may use [default: the policy's; `agent` has none]
     #[arg(long, value_name = "WHICH")]
     pub network: Option<Network>,

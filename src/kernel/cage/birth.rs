@@ -38,6 +38,8 @@ pub struct Program {
     pub ignored: u64,
     /// The umask of the first cage.
     pub umask: u32,
+    /// For the first cage: how many descriptors behind the standard ones it has from the process.
+    pub preserved: u32,
 }
 
 /// A program file that was found.
@@ -88,7 +90,7 @@ fn begin(
     };
     let born = Born {
         handlers: if kernel.root.read_only() { HandlerTable::only(READING) } else { HandlerTable::default() },
-        fds: FdTable::with_stdio(kernel.limits.files.0, &kernel.readers),
+        fds: FdTable::with_stdio(kernel.limits.files.0, &kernel.readers, program.preserved),
         cwd: Arc::new(start_in),
         umask: program.umask,
         settings: Settings {

@@ -7,6 +7,7 @@ use lind_abi::Result;
 use rustix::fs::FileType;
 
 use super::File;
+use super::table::STANDARD;
 use crate::Kernel;
 use crate::cage::Cage;
 use crate::host;
@@ -18,6 +19,22 @@ pub fn leave_to_cages(kernel: &Kernel) {
     let nothing = kernel.root.directory();
     let _ = rustix::stdio::dup2_stdin(nothing.as_fd());
     let _ = rustix::stdio::dup2_stdout(nothing.as_fd());
+}
+
+/// Makes sure that the caller of this process has opened so many descriptors behind the standard
+/// ones, for the first cage. To be called before the process opens files, which could get their
+/// numbers.
+///
+/// # Errors
+/// The number of a descriptor that is not open, or is a directory, where paths would begin.
+pub fn ensure_preserved(count: u32) -> std::result::Result<(), String> {
+    for number in STANDARD..STANDARD + count {
+        let Ok(file) = host::own_again(number) else { return Err(format!("descriptor {number} is not open")) };
+        if rustix::fs::fstat(&file).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode).is_dir()) {
+            return Err(format!("descriptor {number} is a directory, where paths of the host would begin; mount it"));
+        }
+    }
+    Ok(())
 }
 
 /// Gives a cage a file from outside, for the programs it starts. Returns its number; None for a

@@ -16,7 +16,11 @@ use lind_abi::{CageId, Errno, Result};
 use super::hazard::{InUse, Reader, Readers, Users};
 use super::locks::{Locks, Owner};
 use super::{File, Kind};
+use crate::host;
 use crate::lock::Locked;
+
+/// How many descriptors a program is started with as a rule.
+pub(super) const STANDARD: u32 = 3;
 
 const CHUNK: usize = 256;
 const CHUNKS: usize = 256;
@@ -127,17 +131,16 @@ impl FdTable {
         }
     }
 
-    /// A table with copies of the process's own descriptors 0, 1 and 2, as far as they are open.
-    /// Directories are left out: paths must not start outside the root.
-    pub fn with_stdio(limit: u64, readers: &Arc<Readers>) -> FdTable {
-        use rustix::stdio::{stderr, stdin, stdout};
+    /// A table with copies of the process's own descriptors 0, 1 and 2, and of `more` behind them,
+    /// as far as they are open. Directories are left out: paths must not start outside the root.
+    pub fn with_stdio(limit: u64, readers: &Arc<Readers>, more: u32) -> FdTable {
         let table = FdTable::new(limit, readers);
-        for (number, host) in [stdin(), stdout(), stderr()].into_iter().enumerate() {
-            let Ok(copy) = rustix::io::fcntl_dupfd_cloexec(host, 3) else { continue };
+        for number in 0..STANDARD + more {
+            let Ok(copy) = host::own_again(number) else { continue };
             let directory =
                 rustix::fs::fstat(&copy).is_ok_and(|stat| rustix::fs::FileType::from_raw_mode(stat.st_mode).is_dir());
             if !directory {
-                let _ = table.put(number, Arc::new(File::handed_in(copy)), false, None);
+                let _ = table.put(number as usize, Arc::new(File::handed_in(copy)), false, None);
             }
         }
         table

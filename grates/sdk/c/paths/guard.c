@@ -15,7 +15,12 @@
 #define PTS_DEVICE 0xfff000fbu	/* the lowest of them: /dev/pts, /dev/shm, /sys, /proc, /dev */
 #define DEV_DEVICE 0xfff000ffu
 
+#define GIVEN 64		/* descriptors that are remembered of those that the grate was started with */
+
 static const struct lind_guard *guard;
+/* The descriptors that the user has opened for the program. */
+static int given[GIVEN] = { 0, 1, 2 };
+static size_t given_count = 3;
 
 /* Whether nothing leads to a file but descriptors: its names have gone, or it never had one. If
  * a call gives it a name, the guard is asked about that name. */
@@ -137,16 +142,18 @@ static unsigned with_contents(unsigned effect, const struct lind_place *place)
 }
 
 /*
- * Whether a file outside of the tree is one that the grate was started with to be written to, as
- * the clients were: it may be opened again by its descriptor, as for /dev/stderr, and truncated.
+ * Whether a file is one that the grate was started with to be written to, as the clients were: it
+ * may be opened again, as for /dev/stderr, and truncated. A file inside the tree counts only if
+ * such descriptors stay as they are.
  */
 static bool was_given(unsigned effect, const struct lind_place *place)
 {
 	struct stat st;
 
-	if (*place->path == '/' || place->object < 0 || effect & ~(LIND_DOES_WRITE | LIND_DOES_CREATE))
+	if ((*place->path == '/' && !guard->keeps_given) || place->object < 0 || effect & ~(LIND_DOES_WRITE | LIND_DOES_CREATE))
 		return false;
-	for (uint64_t fd = 0; fd < 3; fd++) {
+	for (size_t i = 0; i < given_count; i++) {
+		uint64_t fd = (uint64_t)given[i];
 		int64_t flags = own(SYS_fcntl, fd, F_GETFL, 0, 0);
 
 		if (flags >= 0 && flags & O_ACCMODE && !(flags & O_PATH) && !own(SYS_fstat, fd, (uintptr_t)&st, 0, 0) && st.st_dev == place->st.st_dev &&
@@ -246,6 +253,8 @@ static int decide_fd(const struct lind_call *c, unsigned effect, const struct li
 	int64_t flags = own(SYS_fcntl, (uint64_t)place->object, F_GETFL, 0, 0);
 
 	if (flags >= 0 && (flags & O_PATH || (effect == LIND_DOES_WRITE && !(flags & O_ACCMODE))))
+		return 0;
+	if (guard->keeps_given && was_given(effect, place))
 		return 0;
 	return decide(c, effect, place, arg);
 }
@@ -359,10 +368,16 @@ static void vet(int fd)
 	own_close(again);
 }
 
+static void remember(int fd)
+{
+	if (fd > 2 && given_count < GIVEN)
+		given[given_count++] = fd;
+}
+
 void lind_guard_begin(const struct lind_guard *the_guard)
 {
 	guard = the_guard;
-	lind_each_own_fd(DESCRIPTORS, vet);
+	lind_each_own_fd(DESCRIPTORS, guard->keeps_given ? remember : vet);
 }
 
 /* Waits as the client would until there is a message. 1 when there may be one. */

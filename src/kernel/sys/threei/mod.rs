@@ -235,8 +235,8 @@ pub(crate) fn spawn(
     }
     let parent = cx.kernel.cages.get(cx.cage.id).ok_or(Errno::ESRCH)?;
     let lender = flags.has(SpawnFlags::LIND_SPAWN_WAITS).then_some(cx.hop);
-    let child =
-        cage::spawn(cx.kernel, &parent, (Program { name, argv, envp, ignored: 0, umask: 0 }, file), &handlers, lender)?;
+    let program = Program { name, argv, envp, ignored: 0, umask: 0, preserved: 0 };
+    let child = cage::spawn(cx.kernel, &parent, (program, file), &handlers, lender)?;
     Ok(Pid(child.0.cast_signed()))
 }
 

@@ -44,10 +44,13 @@ struct lind_guard {
 	bool (*may_move_all_in)(const char *directory);
 	/* May be NULL: why it may not, for who reads of it. */
 	const char *(*why)(const char *path, unsigned effect);
+	/* Whether the descriptors that the grate was started with stay as they are: the user has
+	 * opened them for the program. */
+	bool keeps_given;
 };
 
 /* Takes write access from the descriptors that the grate was started with, and so from its
- * clients, where it may not be had. */
+ * clients, where it may not be had, unless `keeps_given` is set. */
 void lind_guard_begin(const struct lind_guard *guard);
 
 /* Calls that change nothing whatever their path is, by arguments that the client cannot change
