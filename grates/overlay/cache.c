@@ -270,6 +270,24 @@ int64_t cache_seek(struct imfs_node *n, int64_t off, bool hole)
 	return hole ? n->size : -ENXIO;
 }
 
+/* The blocks of 512 bytes that this run has written, at most: the store knows chunks. */
+static uint64_t written_blocks(const struct imfs_node *n)
+{
+	const struct imfs_under *u = n->under;
+	uint64_t blocks = 0;
+
+	for (uint32_t i = 0; i < n->data.count; i++) {
+		uint64_t index = n->data.chunks[i].index;
+
+		if (index >= u->stored_count || !(u->stored[index / 8] & 1u << index % 8))
+			blocks += (uint64_t)__builtin_popcount(n->data.chunks[i].dirty) * (IMFS_BLOCK / 512);
+	}
+	for (uint64_t i = 0; i < u->stored_count; i++)
+		blocks += u->stored[i / 8] & 1u << i % 8 ? IMFS_CHUNK / 512 : 0;
+	return blocks;
+}
+
+/* A file with holes keeps them. Of what an earlier run has written only the size is known. */
 uint64_t cache_blocks(const struct imfs_node *n)
 {
 	const struct imfs_under *u = n->under;
@@ -277,7 +295,9 @@ uint64_t cache_blocks(const struct imfs_node *n)
 
 	if (!n->lazy)
 		return u->row || u->at_dirty || !u->origin ? n->data.allocated / 512 : u->blocks;
-	return u->row || u->at_dirty ? whole : u->blocks;
+	if (!u->row && !u->at_dirty)
+		return u->blocks;
+	return u->first_row ? whole : least((int64_t)whole, (int64_t)(u->blocks + written_blocks(n)));
 }
 
 void cache_wrote(struct imfs_node *n, struct imfs_chunk *c, uint16_t blocks)
