@@ -25,6 +25,9 @@ pub fn instead(denial: &Denial) -> Option<&'static str> {
         "write_filter" if rule.starts_with("not among") => {
             "write where the policy allows it, such as /tmp, or ask for access"
         }
+        "write_filter" if denial.subject.ends_with("/.git/config") => {
+            "set it for one command by git -c NAME=VALUE, or ask for access"
+        }
         "write_filter" if subject_is_of_git(denial) => {
             "make repositories, clones and worktrees in a directory in /tmp, or ask for access"
         }
