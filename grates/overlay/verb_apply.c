@@ -279,8 +279,8 @@ int verb_apply(struct store *store, const struct verb_options *options)
 	if (status || (status = verb_list(store, &meant, &list)) || (status = is_any_without_directory(&list)))
 		return status;
 	if (is_any_stale(&list) && !options->force) {
-		lind_log("nothing was applied; --exclude PATH applies the rest and keeps these in the state, --force puts what the state has in their place, "
-			 "a PATH behind the state applies that alone");
+		lind_log("nothing was applied; --exclude PATH applies the rest and keeps PATH in the state, "
+			 "--force replaces these files by those of the state, PATH alone applies only PATH");
 		return 1;
 	}
 	if ((r = plan(&apply)))

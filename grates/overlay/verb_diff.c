@@ -22,7 +22,7 @@ static const char *slash_of(const struct verb_change *change)
 	return change->type == S_IFDIR ? "/" : "";
 }
 
-/* What git has made of objects, and removed, in one repository. */
+/* Prints the number of objects that git made and removed in a repository. */
 static void print_folded(const struct git_folded *folded)
 {
 	const size_t counts[] = { folded->made, folded->removed };

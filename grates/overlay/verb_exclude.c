@@ -1,4 +1,5 @@
-/* Patterns of what is left out, as git and rsync have them: a name at any depth, or with a slash a path from the top; and all below what matches. */
+/* Patterns of --exclude, as git and rsync have them: a name at any depth, or with a slash a path
+ * from the top. All below a match is left out too. */
 #include "verb.h"
 #include <fnmatch.h>
 #include <limits.h>
@@ -47,7 +48,8 @@ static bool is_name(const char *pattern, size_t pattern_length, const char *name
 	return !fnmatch(wanted, has, 0);
 }
 
-/* Whether a path, or a directory above it, matches. `itself`: the whole path may; otherwise only a directory above. */
+/* Whether a path, or a directory above it, matches. `itself`: a match of the whole path counts;
+ * otherwise only one of a directory above. */
 static bool matches(const char *pattern, const char *path, bool itself)
 {
 	size_t wanted = strcspn(pattern, "/"), length = strcspn(path, "/");

@@ -1,6 +1,6 @@
 /*
- * What git keeps for itself, and nobody reads: its objects, told by their number, and its index, which `git status` writes again without
- * anybody having changed something.
+ * Files that git keeps for itself: its objects, which are shown by their number, and its index,
+ * which `git status` writes again although nothing has changed.
  */
 #include "verb_git.h"
 #include <ctype.h>
@@ -16,7 +16,8 @@ static size_t hexadecimal(const char *text)
 	return strspn(text, "0123456789abcdef");
 }
 
-/* A name that git gives to an object, or to a pack of them and what belongs to it: other names below could mean something. */
+/* Whether git gives this name to an object, or to a pack of objects and its parts. Other names could
+ * mean something, and are shown. */
 static bool is_object_name(const char *name)
 {
 	size_t digits = hexadecimal(name);
@@ -88,7 +89,8 @@ static uint32_t big_endian(const uint8_t *bytes, size_t size)
 	return value;
 }
 
-/* Where the extensions of an index begin whose entries say no more than what is committed could; 0: it says more, or is none. */
+/* The offset of an index's extensions, if its entries have no flags that a commit could not have;
+ * else 0. */
 static size_t behind_entries(const uint8_t *index, size_t size, size_t hash, uint32_t count)
 {
 	size_t at = 12, fixed = 40 + hash + 2;
@@ -96,7 +98,7 @@ static size_t behind_entries(const uint8_t *index, size_t size, size_t hash, uin
 	while (count--) {
 		const uint8_t *name = index + at + fixed, *end;
 
-		/* Flags: a conflict, an entry that is not to be looked at, or one that is to be added later. */
+		/* Flags: a conflict, an entry that git shall take for unchanged, or one to be added later. */
 		if (at + fixed >= size || big_endian(name - 2, 2) & 0xf000 || !(end = memchr(name, 0, size - at - fixed)))
 			return 0;
 		at += (fixed + (size_t)(end - name) + 8) & ~(size_t)7;
@@ -105,8 +107,9 @@ static size_t behind_entries(const uint8_t *index, size_t size, size_t hash, uin
 }
 
 /*
- * Whether all entries are those of a tree that git has written (gitformat-index(5), cache tree). Whatever is staged breaks that until it is
- * committed, while a look at the files only changes what they were like.
+ * Whether all entries are those of a tree that git has written (gitformat-index(5), cache tree).
+ * Staging a change breaks that until the change is committed; `git status` only changes the times
+ * and numbers of files.
  */
 static bool is_all_of_a_tree(const uint8_t *index, size_t size, size_t hash, uint32_t count)
 {
@@ -119,7 +122,7 @@ static bool is_all_of_a_tree(const uint8_t *index, size_t size, size_t hash, uin
 		int digits = snprintf(wanted, sizeof wanted, "%c%u ", 0, count);
 
 		length = big_endian(index + at + 4, 4);
-		/* Not another file that it goes on in. */
+		/* A split index goes on in another file. */
 		if (length > size - at - 8 - hash || !memcmp(index + at, "link", 4))
 			return false;
 		found |= !memcmp(index + at, "TREE", 4) && length > (size_t)digits && !memcmp(body, wanted, (size_t)digits);

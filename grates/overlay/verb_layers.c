@@ -127,7 +127,7 @@ int verb_ls(struct store *store, const struct verb_options *options)
 	return 0;
 }
 
-/* What is printed of the log, and the objects that one command of git has made, until they are all known. */
+/* The output of the log: options, and the objects of one command of git, until all are known. */
 struct printed {
 	const struct verb_options *options;
 	struct timespec at;
@@ -157,7 +157,7 @@ static void print_objects(struct printed *to)
 	to->objects = 0;
 }
 
-/* Whether the line is told by a number, with those like it. */
+/* Whether the line is counted among the objects of a command. */
 static bool is_of_objects(struct printed *to, const struct store_log_line *line)
 {
 	const char *path = line->kind == 'R' && line->other ? line->other : line->path, *command = line->command ? line->command : "";

@@ -39,7 +39,7 @@ static bool is_of_word(const struct verb_change *change, const char *word)
 	return is_at_or_below(change->path, word) || is_at_or_below(change->from, word) || is_at_or_below(change->seen, word);
 }
 
-/* A name that comes from elsewhere is shown for either of the two, and applied for both. */
+/* A renamed file is shown if one of its names is not excluded, and applied if neither is. */
 static bool is_excluded(const struct verb_options *options, const struct verb_change *change)
 {
 	bool directory = change->type == S_IFDIR, here = verb_is_excluded(options, change->path, directory);

@@ -16,7 +16,7 @@ struct verb_node {
 	bool known, differs;		/* whether by more than times, from what is at its origin, is known; and so it is */
 	bool forgotten;			/* it has left the state */
 	bool meant;			/* one of its names was asked for */
-	bool excluded;			/* one of its names was not */
+	bool excluded;			/* one of its names was left out */
 	bool stale;			/* a name of it was not applied, since what is there below was changed */
 	bool others;			/* it has names that are other changes than those that were asked for */
 	const struct verb_entry *entry;	/* of a directory: what it is found by */
@@ -115,7 +115,7 @@ bool verb_is_stale(const struct verb_change *change);
 int verb_write_file(struct store *store, int fd, const struct store_node *row);
 int verb_set_xattrs(int fd, const struct store_node *row);
 int verb_set_attributes(int at, const char *name, const struct store_node *row);
-/* `whole`: also each of what git makes many of. */
+/* `whole`: each object of git too, not their number. */
 void verb_print_names(const struct verb_list *list, bool whole);
 
 /* Bytes of a file: those of chunk `chunk` to `bytes`, of which STORE_CHUNK; how many the file

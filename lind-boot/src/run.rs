@@ -272,7 +272,14 @@ pub fn run(options: &Run, mounts: Mounts, end: End, attend: Option<Attendant>) -
         end.ended(Status::Exited(failure.status));
     })?;
     let [name, ..] = &config.argv[..] else { return Err(anyhow!("no program given").into()) };
-    let program = Program { name: name.clone(), argv: config.argv.clone(), envp: config.envp, ignored, umask, preserved: options.preserved };
+    let program = Program {
+        name: name.clone(),
+        argv: config.argv.clone(),
+        envp: config.envp,
+        ignored,
+        umask,
+        preserved: options.preserved,
+    };
     let first =
         cage::boot(&kernel, start_in, program).map_err(|error| Failure::of(error, name, &config.root, &grates))?;
     drop(cache);

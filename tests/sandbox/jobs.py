@@ -54,6 +54,13 @@ def a_job_goes_on_whole(world: World) -> None:
     same("session", ends(world, ("session", "exec", "one", "/tool/command", "family"), b"\x1a"), 64 + 3)
 
 
+def a_command_that_is_interrupted(world: World) -> None:
+    """^C ends the run as it ends the command, so that a shell ends its loop; not where the command handles it."""
+    tool = ("-v", f"{world.folder}/tool:/tool:ro")
+    for options in [(), ("--mounts=kernel",)]:
+        same(f"{options}", ends(world, ("run", *tool, *options, "/tool/command", "wait"), b"\x03"), 256 - signal.SIGINT)
+
+
 def a_command_that_stops_itself(world: World) -> None:
     """It stops the run, for the shell to see; not where nobody is there that could continue it in time."""
     command = ("-v", f"{world.folder}/tool:/tool:ro", "/tool/command", "stop")
@@ -79,4 +86,4 @@ def programs_have_their_names(world: World) -> None:
             raise Failed(f"{options}: {done.stdout} {done.stderr}")
 
 
-TESTS = [a_job_goes_on_whole, a_command_that_stops_itself, what_was_written_arrives, programs_have_their_names]
+TESTS = [a_job_goes_on_whole, a_command_that_is_interrupted, a_command_that_stops_itself, what_was_written_arrives, programs_have_their_names]

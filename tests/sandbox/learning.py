@@ -205,6 +205,18 @@ def git_passes(world: World) -> None:
     refused(world, "elsewhere", "denied", "-v", ".", "--", "git", "init", "-q", "other")
 
 
+def names_that_a_shell_makes_up(world: World) -> None:
+    """`>` does not ask for O_EXCL: the digits of such names are others in the next run, and no more. A file that is there the next time is
+    asked about by other calls."""
+    needs_tools()
+    words = ("-v", ".", "--", "bash", "-c", "for i in 1 2; do echo $i >gen-$RANDOM$i.o; echo x >made.temporary; done; rm gen-* made.temporary; echo y >a; mv a b")
+    learn(world, *words)
+    for _ in range(2):
+        passes(world, "", *words)
+    for other in ("other.o", "other.temporary"):
+        refused(world, other, "not among", "-v", ".", "--", "bash", "-c", f"echo x >{other}")
+
+
 def programs_have_rules_of_their_own(world: World) -> None:
     needs_tools()
     probe, policy = str(world.folder / "tool" / "probe.wasm"), world.runtime / "programs.toml"
@@ -236,5 +248,5 @@ def explain_tells_the_lists(world: World) -> None:
 
 
 TESTS = [a_program_passes_and_nothing_more, a_script_passes_and_nothing_more, learning_twice_adds, connections_are_learned, what_is_refused_is_not_learned,
-         links_lead_nowhere_else, nothing_learned_allows_nothing, a_session_is_learned, limits_have_headroom, git_passes, programs_have_rules_of_their_own,
+         links_lead_nowhere_else, nothing_learned_allows_nothing, a_session_is_learned, limits_have_headroom, git_passes, names_that_a_shell_makes_up, programs_have_rules_of_their_own,
          explain_tells_the_lists]

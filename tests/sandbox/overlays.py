@@ -7,6 +7,7 @@ import json
 import os
 import pty
 import pwd
+import re
 import shutil
 import sqlite3
 import subprocess
@@ -148,6 +149,93 @@ def what_has_changed_below_is_not_overwritten(world: World) -> None:
     same("left", verb(world, "diff", "test"), "M src/n.txt\n")
     verb(world, "apply", "test", "--force")
     holds("forced", (top / "src" / "n.txt").read_text(), "ours\n")
+
+
+def committed(world: World) -> tuple[Path, str]:
+    """The project as a repository; a copy of it with one more commit; and commands that bring that commit into the project."""
+    if not shutil.which("git"):
+        raise Skipped("the host has no git")
+    needs_tools()
+    top, copy = world.project, world.folder / "copy"
+
+    def git(at: Path, *words: str) -> None:
+        who = ("-c", "user.name=a", "-c", "user.email=a@b", "-c", "safe.directory=*", "-c", "gc.auto=0")
+        subprocess.run(["git", *who, *words], cwd=at, env=world.known, user=world.user, group=world.user, check=True, capture_output=True)
+
+    (top / "still").touch()
+    if world.user is not None:
+        os.chown(top / "still", world.user, world.user)
+    git(top, "init", "-q", "-b", "main")
+    git(top, "add", ".")
+    git(top, "commit", "-qm", "one")
+    shutil.copytree(top, copy, symlinks=True)
+    for path in [copy, *copy.rglob("*")]:
+        shutil.chown(path, world.user, world.user) if world.user is not None else None
+    for name in ("kept", "more", "third"):
+        (copy / name).write_text(f"new {name}\n")
+        (copy / name).chmod(0o644)
+    git(copy, "add", ".")
+    git(copy, "commit", "-qm", "two")
+    made = [path.relative_to(copy) for path in sorted((copy / ".git" / "objects").rglob("*")) if not (top / path.relative_to(copy)).exists()]
+    make = "".join(f"mkdir {path};" if (copy / path).is_dir() else f"cp /copy/{path} {path};" for path in made)
+    rest = "cp /copy/.git/refs/heads/main .git/refs/heads/main; cp /copy/.git/logs/HEAD .git/logs/HEAD; cp /copy/kept /copy/more /copy/third ."
+    return copy, f"set -e; {make}{rest}; cp /copy/.git/index .git/index.lock; mv .git/index.lock .git/index"
+
+
+def in_git(world: World, *words: str) -> str:
+    done = subprocess.run(["git", "-c", "safe.directory=*", *words], cwd=world.project, env=world.known, user=world.user, group=world.user, check=True, capture_output=True, text=True)
+    return done.stdout
+
+
+def a_commit_is_applied(world: World) -> None:
+    """The index may be written again by `git status` on the host meanwhile, but not by staging a file."""
+    copy, commands = committed(world)
+    done = world.run("-v", ".:overlay=one", "-v", f"{copy}:/copy:ro", "--", "sh", "-c", commands)
+    same("commit", (done.returncode, done.stdout), (0, ""))
+    os.utime(world.project / "still", (1, 1))
+    before = (world.project / ".git" / "index").read_bytes()
+    same("status", in_git(world, "status", "--short"), "")
+    same("is written", (world.project / ".git" / "index").read_bytes() == before, False)
+    names = verb(world, "diff", "one")
+    holds("objects", names, "A .git/objects/ (5 objects of git)\n")
+    same("without .git", verb(world, "diff", "one", "--exclude", ".git"), "M kept\nA more\nA third\n")
+    same("patterns", verb(world, "diff", "one", "--exclude=.git/", "--exclude", "/th?rd", "--exclude", "**/more"), "M kept\n")
+    same("not a directory", verb(world, "diff", "one", "--exclude", ".git", "--exclude", "kept/", "--exclude", "x/more"), "M kept\nA more\nA third\n")
+    same("each by its name", len(re.findall("^A .git/objects/../[0-9a-f]{38}$", verb(world, "diff", "--name-status", "one"), re.MULTILINE)), 5)
+    holds("stat", verb(world, "diff", "--stat", "one"), " .git/objects/ | 5 objects of git\n")
+    log = verb(world, "log", "one")
+    holds("log", log, " A .git/objects/ (")
+    same("log without .git", ".git" in verb(world, "log", "one", "--exclude", ".git").replace("/copy/.git", ""), False)
+    looked_at = (world.project / ".git" / "index").read_bytes()
+    (world.project / "staged").write_text("theirs\n")
+    (world.project / "staged").chmod(0o644)
+    in_git(world, "add", "staged")
+    refused = verb(world, "apply", "one", status=1)
+    holds("staged", refused, ".git/index: has been changed in the directory too")
+    same("and nothing else", [line for line in refused.splitlines() if "has been changed" in line][1:], [])
+    (world.project / ".git" / "index").write_bytes(looked_at)
+    verb(world, "apply", "one", "--exclude", "third", "--exclude", ".git")
+    same("the rest", [(world.project / name).exists() for name in ("more", "third")], [True, False])
+    verb(world, "apply", "one")
+    same("applied", in_git(world, "log", "--format=%s"), "two\none\n")
+    same("whole", (in_git(world, "status", "--short"), in_git(world, "fsck", "--no-progress", "--no-dangling")), ("?? staged\n", ""))
+
+
+def files_with_holes_keep_them(world: World) -> None:
+    """A copied file takes no more blocks than before, in the run and after apply."""
+    needs_tools()
+    with (world.project / "thin").open("wb") as file:
+        file.truncate(10 << 20)
+        file.seek(5 << 20)
+        file.write(b"x" * 8192)
+    if world.user is not None:
+        os.chown(world.project / "thin", world.user, world.user)
+    before = (world.project / "thin").stat().st_blocks
+    done = world.run("-v", ".:overlay=thin", "--", "sh", "-c", "stat -c %b thin; printf y | dd of=thin bs=1 seek=1M conv=notrunc 2>/dev/null; stat -c %b thin")
+    first, second = map(int, done.stdout.split())
+    same("as below, and what was written", (first, before < second <= before + 128), (before, True))
+    verb(world, "apply", "thin")
+    same("applied", ((world.project / "thin").stat().st_blocks <= before + 256, (world.project / "thin").read_bytes()[1 << 20 : (1 << 20) + 2]), (True, b"y\0"))
 
 
 def what_came_below_meanwhile_is_not_overwritten(world: World) -> None:
@@ -698,7 +786,7 @@ def an_export_keeps_second_names(world: World) -> None:
         same("contents", [(copy / name).read_text() for name in ("third", "src/again", "src/below", "src/other")], ["m", "m", "1\n", "2\nmore"])
 
 
-TESTS = [what_is_not_text_is_a_patch, what_is_made_again_is_no_change, an_export_keeps_second_names, links_that_lead_outside, an_edit_is_looked_at_and_applied, what_a_run_has_made_runs, what_a_run_has_copied_has_its_name, what_becomes_a_link_is_a_patch, changes_go_on_in_the_next_run, what_has_changed_below_is_not_overwritten,
+TESTS = [a_commit_is_applied, files_with_holes_keep_them, what_is_not_text_is_a_patch, what_is_made_again_is_no_change, an_export_keeps_second_names, links_that_lead_outside, an_edit_is_looked_at_and_applied, what_a_run_has_made_runs, what_a_run_has_copied_has_its_name, what_becomes_a_link_is_a_patch, changes_go_on_in_the_next_run, what_has_changed_below_is_not_overwritten,
          what_came_below_meanwhile_is_not_overwritten, what_shows_through_is_not_made_up, part_of_a_new_directory_is_refused, names_of_apply_are_not_known_before,
          what_cannot_be_made_stays_in_the_state, only_what_was_meant_is_applied_to, an_interrupted_apply_goes_on, is_exported_for_overlayfs, one_run_at_a_time, names_are_any_bytes, names_deep_down_are_whole,
          large_files_lie_in_a_directory, mistakes_with_states_that_are_directories, in_a_directory(an_edit_is_looked_at_and_applied), in_a_directory(changes_go_on_in_the_next_run),

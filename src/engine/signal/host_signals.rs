@@ -235,7 +235,14 @@ impl Starting {
 pub fn run(watcher: Starting, first: First, kernel: Arc<Kernel>, cage: Arc<Cage>, ending: impl Ending + 'static) -> ! {
     FIRST.store(cage.id.0, Ordering::SeqCst);
     let (ending, is_ending) = (Box::new(ending), AtomicBool::new(false));
-    let watched = WATCHED.get_or_init(|| Watched { kernel, first: cage, ending, is_ending, due: Mutex::new(None), interrupted: AtomicBool::new(false) });
+    let watched = WATCHED.get_or_init(|| Watched {
+        kernel,
+        first: cage,
+        ending,
+        is_ending,
+        due: Mutex::new(None),
+        interrupted: AtomicBool::new(false),
+    });
     lind_kernel::fd::leave_to_cages(&watched.kernel);
     // By then it has closed its copies of the cages' descriptors: otherwise descriptors that the
     // guest closes would stay open.

@@ -35,7 +35,7 @@ pub enum Kind {
     Named(MountId),
     /// A place in /proc or /dev that the kernel serves itself.
     Pseudo(Place),
-    /// Tells of what happens to files.
+    /// An inotify instance.
     Inotify(Watches),
     /// A terminal: one that was handed in, or the slave of a pseudoterminal.
     Terminal,

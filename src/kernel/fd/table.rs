@@ -19,7 +19,7 @@ use super::{File, Kind};
 use crate::host;
 use crate::lock::Locked;
 
-/// How many descriptors a program is started with as a rule.
+/// The number of standard descriptors.
 pub(super) const STANDARD: u32 = 3;
 
 const CHUNK: usize = 256;

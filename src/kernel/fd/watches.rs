@@ -1,5 +1,5 @@
-//! What an inotify instance watches, as /proc/PID/fdinfo says it. The host forgets a watch when its file goes, which is not seen here:
-//! such a watch stays in the list until the instance closes.
+//! The watches of an inotify instance, for /proc/PID/fdinfo. The host removes a watch when its file
+//! is removed, which is not seen here: such a watch stays in the list until the instance closes.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -13,31 +13,31 @@ const SHOWN: u32 = 0x8400_0fff;
 #[derive(Debug, Default)]
 pub struct Watches(Mutex<BTreeMap<i32, Watch>>);
 
-/// A file, and what is told of it.
+/// A watched file, and the events that are reported.
 #[derive(Clone, Copy, Debug)]
 pub struct Watch {
     /// The file's number.
     pub inode: u64,
     /// The device that it is on.
     pub device: u64,
-    /// Events, and how they are told.
+    /// The events, and how they are reported.
     pub mask: u32,
 }
 
 impl Watches {
-    /// Notes a watch, or that it is for more or for other events. `adds`: to those that there are.
+    /// Adds a watch, or changes the events of one. `adds`: the events are added to those before.
     pub fn put(&self, number: i32, watch: Watch, adds: bool) {
         let mut table = self.0.locked();
         let before = if adds { table.get(&number).map_or(0, |watch| watch.mask) } else { 0 };
         table.insert(number, Watch { mask: (watch.mask & SHOWN) | before, ..watch });
     }
 
-    /// Forgets one.
+    /// Removes a watch.
     pub fn remove(&self, number: i32) {
         self.0.locked().remove(&number);
     }
 
-    /// All of them.
+    /// All watches.
     pub fn list(&self) -> Vec<(i32, Watch)> {
         self.0.locked().iter().map(|(number, watch)| (*number, *watch)).collect()
     }

@@ -54,7 +54,8 @@ fn of_epoll(text: &mut String, interests: &Interests) {
     }
 }
 
-/// What an inotify instance watches. How the host would find the files again is not for guests.
+/// The watches of an inotify instance. The host's file handles are left out: guests must not have
+/// them.
 fn of_inotify(text: &mut String, watches: &Watches) {
     for (number, watch) in watches.list() {
         let (inode, device, mask) = (watch.inode, shown(watch.device), watch.mask);
@@ -62,7 +63,7 @@ fn of_inotify(text: &mut String, watches: &Watches) {
     }
 }
 
-/// A device as the kernel has it, where stat(2) has another order of bits.
+/// A device number as the kernel prints it; that of stat(2) has another order of bits.
 fn shown(device: u64) -> u64 {
     (u64::from(rustix::fs::major(device)) << 20) | u64::from(rustix::fs::minor(device))
 }

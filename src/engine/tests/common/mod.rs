@@ -60,7 +60,14 @@ impl Runner {
     pub fn run(&self, argv: &[&str]) -> Result<Status, LoadError> {
         let argv: Vec<CString> = argv.iter().map(|arg| CString::new(*arg).unwrap()).collect();
         let name = self.path(argv[0].to_str().unwrap()).to_str().unwrap().to_owned();
-        let program = Program { name: CString::new(name).unwrap(), argv, envp: Vec::new(), ignored: 0, umask: 0o022, preserved: 0 };
+        let program = Program {
+            name: CString::new(name).unwrap(),
+            argv,
+            envp: Vec::new(),
+            ignored: 0,
+            umask: 0o022,
+            preserved: 0,
+        };
         let start_in = Directory::open(&self.kernel.root, c"/").unwrap();
         Ok(boot(&self.kernel, start_in, program)?.wait_end())
     }
