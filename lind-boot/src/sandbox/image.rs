@@ -39,7 +39,8 @@ pub enum What {
 
 /// The parts of an image, without those at `left_out`. An entry at its top is mounted whole, unless
 /// something else is to be mounted below it at a name that does not exist, or is left out. An image
-/// cannot be changed, so such a directory is created in the root, and its entries are mounted in it.
+/// cannot be changed, so such a directory is created in the root, and its entries are mounted in
+/// it.
 ///
 /// # Errors
 /// When a part of the image cannot be read.

@@ -164,8 +164,8 @@ impl Client<'_> {
         if ready.first().is_some_and(|ready| !(*ready - PollFlags::OUT).is_empty()) { self.hear() } else { Ok(None) }
     }
 
-    /// Waits until the terminal has room for what the command has written. Meanwhile nothing more is
-    /// taken from the session, so that the command waits too.
+    /// Waits until the terminal has room for what the command has written. Meanwhile nothing more
+    /// is taken from the session, so that the command waits too.
     fn wait_for_room(&mut self) -> Result<Option<u8>> {
         let Some(screen) = &mut self.screen else { return Ok(None) };
         let place = screen.place();
