@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the tables of docs/performance.md and README.md from the raw results in tests/benchmarks/results.
+"""Writes the tables of tests/benchmarks/RESULTS.md, docs/performance.md and README.md from the raw results in tests/benchmarks/results.
 
     scripts/performance_page.py [--check]
 
