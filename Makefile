@@ -44,6 +44,10 @@ ports: all ## shells, tools, languages into lindfs/bin, compiled; PORT="bash mak
 tools: programs sysroot grates ## bash and busybox into lindfs/bin: what the examples of the documents call
 	@ports/build.sh busybox bash && target/release/lind-boot warm lindfs/bin
 
+# tests/agent-day compares them with Linux's, and is skipped without them.
+gnu-tools: tools ## GNU's coreutils, grep and others into lindfs/bin: tests want them beside those of tools
+	@ports/build.sh coreutils diffutils findutils gawk grep sed tzdata && target/release/lind-boot warm lindfs/bin
+
 demo: ## builds what it needs, and shows what Lind does; about 20 minutes the first time
 	@scripts/demo.sh
 
@@ -63,8 +67,8 @@ test: setup ## every test, about an hour the first time; ARGS=fs selects
 	@echo "test: builds what is not built (about 20 minutes the first time), then lints and unit tests (10), then scripts/test.py (30)"
 	@# The runtime ends with one long link on one processor: lints and unit tests are compiled meanwhile.
 	@$(MAKE) --no-print-directory -j2 all check unit-tests
-	@# Many tests of sandboxes need a shell and its tools.
-	@$(MAKE) --no-print-directory tools
+	@# Many tests of sandboxes need a shell and its tools, and some want GNU's.
+	@$(MAKE) --no-print-directory gnu-tools
 	cargo test --workspace
 	cargo test --workspace --no-default-features --test filters --test grates --test run
 	scripts/test.py $(ARGS)
@@ -97,4 +101,4 @@ clean: ## removes what was built
 	rm -rf build
 	$(MAKE) --no-print-directory -C grates clean
 
-.PHONY: all help setup tools demo quick programs sysroot cxx profile rust grates binfmt ports ports-test test readme-test unit-tests bench sandbench check clean
+.PHONY: all help setup tools gnu-tools demo quick programs sysroot cxx profile rust grates binfmt ports ports-test test readme-test unit-tests bench sandbench check clean
