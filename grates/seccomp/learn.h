@@ -39,7 +39,7 @@ void add_value(struct set *s, uint32_t value);
 
 /* vary.c: names that will be others in the next run. Called under the lock of learn.c. */
 void name_made(const char *path);
-/* One that came to be without having to be new. */
+/* A name that was made without having to be new. */
 void name_came(const char *path);
 void name_removed(const char *path);
 void free_port_bound(void);

@@ -280,8 +280,8 @@ static void fold(struct patterns_found *p, unsigned nth)
 	sort(p);
 }
 
-/* Names that are not among many have other numbers in the next run, if their files were made without
- * having to be new, and went again. */
+/* Names that are not among many have other numbers in the next run, if their files were made
+ * without having to be new, and went again. */
 static void put_numbers(struct patterns_found *p, char *const *things, size_t count)
 {
 	char **other = calloc(p->count + 1, sizeof *other);
