@@ -16,8 +16,8 @@ static size_t hexadecimal(const char *text)
 	return strspn(text, "0123456789abcdef");
 }
 
-/* Whether git gives this name to an object, or to a pack of objects and its parts. Other names could
- * mean something, and are shown. */
+/* Whether git gives this name to an object, or to a pack of objects and its parts. Other names
+ * could mean something, and are shown. */
 static bool is_object_name(const char *name)
 {
 	size_t digits = hexadecimal(name);
