@@ -15,7 +15,7 @@ import tarfile
 from collections.abc import Callable
 from pathlib import Path
 
-from world import BOOT, SECONDS, Failed, World, holds, needs_tools, same
+from world import BOOT, SECONDS, Failed, Skipped, World, holds, needs_tools, same
 
 EDITS = ("a:src/n.txt=41\n", "w:made.txt=new\n", "m:dir", "w:dir/in=in\n", "d:gone.txt", "d:old/z", "v:trash/saved=saved", "d:trash", "v:old=renamed", "a:renamed/y=more\n", "v:src/a.c=src/b.c",
          "d:link", "l:link=other", "x:kept=755", "v:one=third", "v:two=one", "v:third=two")
