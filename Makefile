@@ -94,6 +94,7 @@ check: ## formatting, lints, generated files, language
 	cargo run -q -p lind-abigen -- --check
 	src/sysroot/functions.py --check
 	tests/docs/language.py
+	scripts/lint/run
 	@scripts/newer_patch.sh
 
 clean: ## removes what was built

@@ -62,6 +62,9 @@ fi
 # For tests/wasi, which compares with Wasmtime's own engine.
 "$python" -m pip --version >/dev/null 2>&1 || get python3-pip
 
+# The lints of make check, pinned, below build/.
+"$here/lint/run" --ready || "$here/lint/run" --install
+
 # rust-toolchain.toml says which Rust; rustup fetches that one. Without rustup, another that is new
 # enough does: Debian 12 has one for its browsers, which conflicts with the packages of an older
 # one.

@@ -17,8 +17,7 @@
 
 /* lind-boot finds programs by name for grates on its line, and this makes us one. No call is
  * ever handled here. */
-__attribute__((export_name("__lind_handle")))
-int64_t lind_handle(uint32_t entry, const struct lind_call *call);
+__attribute__((export_name("__lind_handle"))) int64_t lind_handle(uint32_t entry, const struct lind_call *call);
 
 int64_t lind_handle(uint32_t entry, const struct lind_call *call)
 {
@@ -77,13 +76,20 @@ static int become(const char *path)
 static int tried(char what, const char *rest)
 {
 	switch (what) {
-	case 'r': return opened(rest, O_RDONLY);
-	case 'w': return opened(rest, O_WRONLY | O_CREAT);
-	case 'c': return to_port(rest);
-	case 'u': return to_socket(rest, 0);
-	case 'a': return to_socket(rest, 1);
-	case 'k': return kill((pid_t)atoi(rest), 0);
-	case 'x': return become(rest);
+	case 'r':
+		return opened(rest, O_RDONLY);
+	case 'w':
+		return opened(rest, O_WRONLY | O_CREAT);
+	case 'c':
+		return to_port(rest);
+	case 'u':
+		return to_socket(rest, 0);
+	case 'a':
+		return to_socket(rest, 1);
+	case 'k':
+		return kill((pid_t)atoi(rest), 0);
+	case 'x':
+		return become(rest);
 	}
 	lind_die("lind-boot starts this program itself: lind-boot doctor");
 }

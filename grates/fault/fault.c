@@ -61,7 +61,8 @@ static void *fork_(void *parent, uint64_t parent_cage, uint64_t cage, int spawne
 	(void)parent_cage;
 	if (!p)
 		return start(cage);
-	return client_new(mix(p->lineage ^ mix(__atomic_add_fetch(&p->children, 1, __ATOMIC_RELAXED))), spawned ? p->next_name : p->name);
+	return client_new(mix(p->lineage ^ mix(__atomic_add_fetch(&p->children, 1, __ATOMIC_RELAXED))),
+	    spawned ? p->next_name : p->name);
 }
 
 static void exec(void *client, uint64_t cage)
@@ -84,13 +85,15 @@ static void end(int status)
 {
 	(void)status;
 	for (unsigned i = 0; i < rule_count && list; i++)
-		lind_log("rule %u: %llu of %llu calls: %s", i + 1, (unsigned long long)rules[i].fired, (unsigned long long)rules[i].seen, rules[i].text);
+		lind_log("rule %u: %llu of %llu calls: %s", i + 1, (unsigned long long)rules[i].fired,
+		    (unsigned long long)rules[i].seen, rules[i].text);
 }
 
 /* Whether the rule fires; `*n` is which call of its this is. */
 static bool fires(struct rule *r, struct client *c, uint64_t *n, uint64_t *drawn)
 {
-	uint64_t *seen = r->each ? &c->of[r - rules].seen : &r->seen, *fired = r->each ? &c->of[r - rules].fired : &r->fired;
+	uint64_t *seen = r->each ? &c->of[r - rules].seen : &r->seen,
+		 *fired = r->each ? &c->of[r - rules].fired : &r->fired;
 	uint64_t before;
 
 	*n = __atomic_add_fetch(seen, 1, __ATOMIC_RELAXED);
@@ -109,11 +112,13 @@ static bool fires(struct rule *r, struct client *c, uint64_t *n, uint64_t *drawn
 	return true;
 }
 
-static void say(const struct rule *r, const struct client *c, const struct lind_call *call, uint64_t n, const char *subject, const char *what)
+static void say(const struct rule *r, const struct client *c, const struct lind_call *call, uint64_t n,
+    const char *subject, const char *what)
 {
 	char line[600];
-	int length = snprintf(line, sizeof line, "%llu (%s) %s(%s): %s (rule %u, call %llu)\n", (unsigned long long)call->target, c->name,
-		call_name(call->nr), subject, what, (unsigned)(r - rules) + 1, (unsigned long long)n);
+	int length =
+	    snprintf(line, sizeof line, "%llu (%s) %s(%s): %s (rule %u, call %llu)\n", (unsigned long long)call->target,
+		c->name, call_name(call->nr), subject, what, (unsigned)(r - rules) + 1, (unsigned long long)n);
 
 	if (log_file >= 0 && write(log_file, line, (size_t)length) < 0)
 		return;
@@ -127,7 +132,8 @@ static void sleep_for(const struct lind_call *call, int64_t nanos)
 	struct lind_arg none = { 0, call->target };
 	struct timespec t = { .tv_sec = nanos / 1000000000, .tv_nsec = (long)(nanos % 1000000000) };
 
-	lind_call(SYS_clock_nanosleep, call->target, (struct lind_arg){ CLOCK_MONOTONIC, call->target }, none, lind_mine(&t), none, none, none);
+	lind_call(SYS_clock_nanosleep, call->target, (struct lind_arg){ CLOCK_MONOTONIC, call->target }, none,
+	    lind_mine(&t), none, none, none);
 }
 
 /* At least one byte: none would be the end of a file. */
@@ -145,8 +151,8 @@ static bool is_stream(const struct lind_call *call)
 	int type = SOCK_STREAM;
 	uint32_t size = sizeof type;
 
-	lind_call(SYS_getsockopt, call->target, call->args[0], (struct lind_arg){ SOL_SOCKET, call->target }, (struct lind_arg){ SO_TYPE, call->target },
-		lind_mine(&type), lind_mine(&size), none);
+	lind_call(SYS_getsockopt, call->target, call->args[0], (struct lind_arg){ SOL_SOCKET, call->target },
+	    (struct lind_arg){ SO_TYPE, call->target }, lind_mine(&type), lind_mine(&size), none);
 	return type == SOCK_STREAM;
 }
 
@@ -240,7 +246,8 @@ static int64_t on_call(const struct lind_call *call)
 		if (r->delay_to) {
 			int64_t delay = r->delay + (int64_t)(mix(drawn) % (uint64_t)(r->delay_to - r->delay + 1));
 
-			snprintf(what, sizeof what, "%lld.%03u ms later", (long long)(delay / 1000000), (unsigned)(delay / 1000 % 1000));
+			snprintf(what, sizeof what, "%lld.%03u ms later", (long long)(delay / 1000000),
+			    (unsigned)(delay / 1000 % 1000));
 			say(r, c, call, n, subject, what);
 			sleep_for(call, delay);
 		}
@@ -275,7 +282,8 @@ static void add_words(char *text, size_t size, bool at_times, const char *verb, 
 {
 	size_t n = strlen(text);
 
-	snprintf(text + n, size - n, "%s%s%s%s%s", n ? ", " : "", at_times ? "may " : "", verb, at_times ? "" : "s", with);
+	snprintf(
+	    text + n, size - n, "%s%s%s%s%s", n ? ", " : "", at_times ? "may " : "", verb, at_times ? "" : "s", with);
 }
 
 static const char *says(uint32_t nr)
@@ -286,7 +294,8 @@ static const char *says(uint32_t nr)
 	*text = 0;
 	for (unsigned i = 0; i < rule_count; i++) {
 		const struct rule *r = &rules[i];
-		bool at_times = r->path || r->program || r->kind || r->skip || r->every != 1 || r->times != UINT64_MAX || r->chance < 1;
+		bool at_times = r->path || r->program || r->kind || r->skip || r->every != 1 ||
+		    r->times != UINT64_MAX || r->chance < 1;
 
 		if (nr >= MOST_CALLS || !(r->calls[nr / 8] & 1 << nr % 8))
 			continue;
@@ -334,7 +343,8 @@ LIND_OPTION("s", "seed", "value");
 LIND_OPTION("o", "log", "writes");
 
 static const struct lind_option options[] = {
-	{ 'r', "rule", "CALL,..:KEY=VALUE,..", "make these calls fail, short or late; the README has the keys", rule_add },
+	{ 'r', "rule", "CALL,..:KEY=VALUE,..", "make these calls fail, short or late; the README has the keys",
+	    rule_add },
 	{ 0, "config", "FILE", "read rules from a TOML file", set_config },
 	{ 's', "seed", "N", "seed the random numbers with N (default: a new seed each run)", set_seed },
 	{ 'o', "log", "FILE", "write the lines about single calls to FILE, not to standard error", set_log },
@@ -342,7 +352,9 @@ static const struct lind_option options[] = {
 	{ 0, "list", NULL, "print at the end how often each rule fired", set_list },
 };
 
-static const struct lind_lifecycle lifecycle = { .start = start, .fork = fork_, .exec = exec, .exit = exit_, .end = end };
+static const struct lind_lifecycle lifecycle = {
+	.start = start, .fork = fork_, .exec = exec, .exit = exit_, .end = end
+};
 
 int main(int argc, char **argv)
 {
@@ -351,7 +363,8 @@ int main(int argc, char **argv)
 	bool chance = false;
 	struct timespec t;
 
-	lind_options(options, sizeof options / sizeof *options, "Makes calls fail, move fewer bytes, or take longer.", &argc, &argv);
+	lind_options(options, sizeof options / sizeof *options, "Makes calls fail, move fewer bytes, or take longer.",
+	    &argc, &argv);
 	if (!rule_count)
 		lind_die("no rules: --rule CALL:errno=NAME");
 	for (unsigned i = 0; i < rule_count; i++)

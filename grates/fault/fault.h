@@ -16,29 +16,31 @@
 enum kind { ANY_KIND, FILE_KIND, DIR_KIND, PIPE_KIND, INET_KIND, UNIX_KIND, DEVICE_KIND, OTHER_KIND };
 
 struct rule {
-	char text[160];			/* as it was written */
+	char text[160];   /* as it was written */
 	uint8_t calls[MOST_CALLS / 8];
-	const char *path;		/* a pattern, or NULL */
+	const char *path;  /* a pattern, or NULL */
 	const char *program;
 	enum kind kind;
-	bool each;			/* counts separately for each client */
+	bool each;   /* counts separately for each client */
 	uint64_t skip, every, times;
 	double chance;
 	/* The effect of the rule. */
 	int error;
-	uint64_t short_to;		/* bytes; 0 if it does not shorten */
+	uint64_t short_to;  /* bytes; 0 if it does not shorten */
 	unsigned short_percent;
-	int64_t delay, delay_to;	/* nanoseconds */
+	int64_t delay, delay_to; /* nanoseconds */
 	/* Of all clients: */
 	uint64_t seen, fired;
 };
 
 struct client {
-	uint64_t lineage;		/* the same in every run: from the birth order of it and its ancestors */
+	uint64_t lineage;  /* the same in every run: from the birth order of it and its ancestors */
 	uint64_t children;
-	char name[48];			/* of its program */
+	char name[48];   /* of its program */
 	char next_name[48];
-	struct { uint64_t seen, fired; } of[MOST_RULES];
+	struct {
+		uint64_t seen, fired;
+	} of[MOST_RULES];
 };
 
 extern struct rule rules[MOST_RULES];
@@ -59,6 +61,7 @@ struct shape shape_of(uint32_t nr);
 
 /* Whether the rule is about this call, of which the number is known to be. `subject` gets what
  * it is about, for the log. */
-bool rule_matches(const struct rule *r, const struct client *c, const struct lind_call *call, char *subject, size_t size);
+bool rule_matches(
+    const struct rule *r, const struct client *c, const struct lind_call *call, char *subject, size_t size);
 
 #endif

@@ -16,10 +16,13 @@ static int64_t path_of_fd(const struct lind_call *call, int fd, char *to, size_t
 	int64_t n;
 
 	if (fd == AT_FDCWD)
-		n = lind_call(SYS_getcwd, call->target, lind_mine(to), (struct lind_arg){ size, call->target }, none, none, none, none) - 1;
+		n = lind_call(SYS_getcwd, call->target, lind_mine(to), (struct lind_arg){ size, call->target }, none,
+			none, none, none) -
+		    1;
 	else {
 		snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-		n = lind_call(SYS_readlink, call->target, lind_mine(link), lind_mine(to), (struct lind_arg){ size - 1, call->target }, none, none, none);
+		n = lind_call(SYS_readlink, call->target, lind_mine(link), lind_mine(to),
+		    (struct lind_arg){ size - 1, call->target }, none, none, none);
 	}
 	if (n < 0)
 		return n;
@@ -83,19 +86,27 @@ static enum kind kind_of(const struct lind_call *call, struct lind_arg fd)
 	if (lind_call(SYS_fstat, call->target, fd, lind_mine(&st), none, none, none, none) < 0)
 		return OTHER_KIND;
 	switch (st.st_mode & S_IFMT) {
-	case S_IFREG: return FILE_KIND;
-	case S_IFDIR: return DIR_KIND;
-	case S_IFIFO: return PIPE_KIND;
-	case S_IFCHR: case S_IFBLK: return DEVICE_KIND;
-	case S_IFSOCK: break;
-	default: return OTHER_KIND;
+	case S_IFREG:
+		return FILE_KIND;
+	case S_IFDIR:
+		return DIR_KIND;
+	case S_IFIFO:
+		return PIPE_KIND;
+	case S_IFCHR:
+	case S_IFBLK:
+		return DEVICE_KIND;
+	case S_IFSOCK:
+		break;
+	default:
+		return OTHER_KIND;
 	}
-	lind_call(SYS_getsockopt, call->target, fd, (struct lind_arg){ SOL_SOCKET, call->target }, (struct lind_arg){ SO_DOMAIN, call->target },
-		lind_mine(&domain), lind_mine(&size), none);
+	lind_call(SYS_getsockopt, call->target, fd, (struct lind_arg){ SOL_SOCKET, call->target },
+	    (struct lind_arg){ SO_DOMAIN, call->target }, lind_mine(&domain), lind_mine(&size), none);
 	return domain == AF_UNIX ? UNIX_KIND : INET_KIND;
 }
 
-bool rule_matches(const struct rule *r, const struct client *c, const struct lind_call *call, char *subject, size_t size)
+bool rule_matches(
+    const struct rule *r, const struct client *c, const struct lind_call *call, char *subject, size_t size)
 {
 	struct shape s = shape_of(call->nr);
 	char path[2 * PATH_MAX];
@@ -108,8 +119,8 @@ bool rule_matches(const struct rule *r, const struct client *c, const struct lin
 	if (s.fd >= 0)
 		snprintf(subject, size, "%d", (int)call->args[s.fd].value);
 	if (r->path) {
-		if (s.path >= 0 ? !whole_path(call, &s, path, sizeof path) :
-		    s.fd < 0 || path_of_fd(call, (int)call->args[s.fd].value, path, sizeof path) < 0)
+		if (s.path >= 0 ? !whole_path(call, &s, path, sizeof path)
+				: s.fd < 0 || path_of_fd(call, (int)call->args[s.fd].value, path, sizeof path) < 0)
 			return false;
 		if (fnmatch(r->path, path, 0))
 			return false;

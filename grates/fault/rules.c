@@ -47,19 +47,31 @@ struct shape shape_of(uint32_t nr)
 		}
 	}
 	switch (nr) {
-	case SYS_read: case SYS_write: case SYS_pread64: case SYS_pwrite64: case SYS_recvfrom: case SYS_sendto:
+	case SYS_read:
+	case SYS_write:
+	case SYS_pread64:
+	case SYS_pwrite64:
+	case SYS_recvfrom:
+	case SYS_sendto:
 		s.length = 2;
 		break;
-	case SYS_readv: case SYS_writev: case SYS_preadv: case SYS_pwritev: case SYS_preadv2: case SYS_pwritev2:
+	case SYS_readv:
+	case SYS_writev:
+	case SYS_preadv:
+	case SYS_pwritev:
+	case SYS_preadv2:
+	case SYS_pwritev2:
 		s.pieces = true;
 		break;
-	case SYS_sendmsg: case SYS_recvmsg:
+	case SYS_sendmsg:
+	case SYS_recvmsg:
 		s.message = true;
 		break;
 	case SYS_sendfile:
 		s.length = 3;
 		break;
-	case SYS_splice: case SYS_copy_file_range:
+	case SYS_splice:
+	case SYS_copy_file_range:
 		s.length = 4;
 		break;
 	case SYS_getrandom:
@@ -77,8 +89,10 @@ static bool refused(uint32_t nr)
 /* A name, %AREA of the table, %read or %write. */
 static const char *add_calls(struct rule *r, const char *word)
 {
-	static const uint32_t reads[] = { SYS_read, SYS_pread64, SYS_readv, SYS_preadv, SYS_preadv2, SYS_recvfrom, SYS_recvmsg },
-		writes[] = { SYS_write, SYS_pwrite64, SYS_writev, SYS_pwritev, SYS_pwritev2, SYS_sendto, SYS_sendmsg };
+	static const uint32_t reads[] = { SYS_read, SYS_pread64, SYS_readv, SYS_preadv, SYS_preadv2, SYS_recvfrom,
+		SYS_recvmsg },
+			      writes[] = { SYS_write, SYS_pwrite64, SYS_writev, SYS_pwritev, SYS_pwritev2, SYS_sendto,
+				      SYS_sendmsg };
 	bool found = false, any = false;
 
 	for (size_t i = 0; i < COUNT(reads); i++)
@@ -129,7 +143,8 @@ static const char *set_delay(struct rule *r, const char *value)
 	r->delay_to = r->delay;
 	if (!strncmp(end, "..", 2) && (wrong = time_of(end + 2, &end, &r->delay_to)))
 		return wrong;
-	return *end || r->delay_to < r->delay || !r->delay_to ? "must be a time, such as 10ms, 1.5s, or 5ms..20ms" : NULL;
+	return *end || r->delay_to < r->delay || !r->delay_to ? "must be a time, such as 10ms, 1.5s, or 5ms..20ms"
+							      : NULL;
 }
 
 static const char *set_short(struct rule *r, const char *value)
@@ -157,8 +172,13 @@ static const char *set_number(uint64_t *to, const char *value, uint64_t least)
 
 static const char *set_kind(struct rule *r, const char *value)
 {
-	static const char *const names[] = { [FILE_KIND] = "file", [DIR_KIND] = "dir", [PIPE_KIND] = "pipe", [INET_KIND] = "inet",
-		[UNIX_KIND] = "unix", [DEVICE_KIND] = "device", [OTHER_KIND] = "other" };
+	static const char *const names[] = { [FILE_KIND] = "file",
+		[DIR_KIND] = "dir",
+		[PIPE_KIND] = "pipe",
+		[INET_KIND] = "inet",
+		[UNIX_KIND] = "unix",
+		[DEVICE_KIND] = "device",
+		[OTHER_KIND] = "other" };
 
 	for (size_t i = 1; i < COUNT(names); i++)
 		if (!strcmp(names[i], value)) {
@@ -295,7 +315,8 @@ static void load_rule(struct lind_toml *table)
 		if ((wrong = add_calls(r, lind_toml_is(v, LIND_TOML_STRING)->string)))
 			lind_toml_die(v, "%s: %s", v->string, wrong);
 		if (n < sizeof r->text)
-			n += (size_t)snprintf(r->text + n, sizeof r->text - n, "%s%s", v == lind_toml_first(calls) ? "" : ",", v->string);
+			n += (size_t)snprintf(
+			    r->text + n, sizeof r->text - n, "%s%s", v == lind_toml_first(calls) ? "" : ",", v->string);
 	}
 	for (struct lind_toml *v = lind_toml_first(table); v; v = v->next) {
 		char number[40];
@@ -322,7 +343,8 @@ const char *rules_load(const char *path)
 
 	if (s)
 		seed = (uint64_t)s->integer;
-	for (struct lind_toml *rule = lind_toml_first(lind_toml_get(config, "rule", LIND_TOML_ARRAY)); rule; rule = rule->next)
+	for (struct lind_toml *rule = lind_toml_first(lind_toml_get(config, "rule", LIND_TOML_ARRAY)); rule;
+	    rule = rule->next)
 		load_rule(lind_toml_is(rule, LIND_TOML_TABLE));
 	lind_toml_no_others(config);
 	return NULL;

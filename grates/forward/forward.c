@@ -9,8 +9,14 @@ LIND_DECLARE("observes", any);
 
 static struct lind_handler on[MAX];
 static size_t count;
-static int64_t let_go(const struct lind_call *c) { return lind_pass(c); }
-static int64_t let_go_in_handler(const struct lind_call *c) { return lind_pass(c); }
+static int64_t let_go(const struct lind_call *c)
+{
+	return lind_pass(c);
+}
+static int64_t let_go_in_handler(const struct lind_call *c)
+{
+	return lind_pass(c);
+}
 static lind_handle_fn *pass_on = let_go;
 
 LIND_FILTER(let_go)
@@ -43,7 +49,8 @@ int main(int argc, char **argv)
 	static const struct lind_option options[] = {
 		{ 'n', "nr", "NUMBER", "forward this call only; may be repeated (default: every call)", add_number },
 		{ 0, "handler", NULL, "let calls go on in a handler, not in the filter", set_handler },
-		{ 'r', "result", NULL, "wait for the result and return it, as grates do that look at results", set_result },
+		{ 'r', "result", NULL, "wait for the result and return it, as grates do that look at results",
+		    set_result },
 	};
 
 	lind_options(options, 3, "Passes system calls on unchanged.", &argc, &argv);

@@ -3,16 +3,25 @@
 #include "watch.h"
 
 #ifndef UTIME_NOW
-#define UTIME_NOW 0x3fffffff
+#define UTIME_NOW  0x3fffffff
 #define UTIME_OMIT 0x3ffffffe
 #endif
 
 void imfs_stat(const struct imfs_node *n, struct imfs_stat *st)
 {
 	*st = (struct imfs_stat){
-		.ino = n->ino, .size = (uint64_t)n->size, .blocks = n->under ? imfs_below->blocks(n) : n->data.allocated / 512, .rdev = n->rdev,
-		.mode = n->mode, .nlink = n->nlink, .uid = n->uid, .gid = n->gid,
-		.atime = n->atime, .mtime = n->mtime, .ctime = n->ctime, .btime = n->btime,
+		.ino = n->ino,
+		.size = (uint64_t)n->size,
+		.blocks = n->under ? imfs_below->blocks(n) : n->data.allocated / 512,
+		.rdev = n->rdev,
+		.mode = n->mode,
+		.nlink = n->nlink,
+		.uid = n->uid,
+		.gid = n->gid,
+		.atime = n->atime,
+		.mtime = n->mtime,
+		.ctime = n->ctime,
+		.btime = n->btime,
 	};
 }
 
@@ -102,7 +111,10 @@ int imfs_utimens(struct imfs_node *n, const struct imfs_cred *cred, const struct
 	n->ctime = now;
 	imfs_changed(n);
 	/* Linux takes a time that is set alone for the read or the write that would move it. */
-	imfs_tell(n, times[0].tv_nsec == UTIME_OMIT ? IN_MODIFY : times[1].tv_nsec == UTIME_OMIT ? IN_ACCESS : IN_ATTRIB);
+	imfs_tell(n,
+	    times[0].tv_nsec == UTIME_OMIT       ? IN_MODIFY
+		: times[1].tv_nsec == UTIME_OMIT ? IN_ACCESS
+						 : IN_ATTRIB);
 	return 0;
 }
 

@@ -4,10 +4,38 @@
 #include "grate.h"
 
 static const uint32_t fd_calls[] = {
-	SYS_read, SYS_write, SYS_pread64, SYS_pwrite64, SYS_readv, SYS_writev, SYS_preadv, SYS_pwritev, SYS_preadv2, SYS_pwritev2, SYS_lseek,
-	SYS_close, SYS_fcntl, SYS_flock, SYS_ioctl, SYS_ftruncate, SYS_fallocate, SYS_fsync, SYS_fdatasync, SYS_syncfs, SYS_sync_file_range,
-	SYS_fadvise64, SYS_readahead, SYS_getdents64, SYS_fstat, SYS_fchmod, SYS_fchown, SYS_fstatfs, SYS_fgetxattr, SYS_fsetxattr,
-	SYS_flistxattr, SYS_fremovexattr,
+	SYS_read,
+	SYS_write,
+	SYS_pread64,
+	SYS_pwrite64,
+	SYS_readv,
+	SYS_writev,
+	SYS_preadv,
+	SYS_pwritev,
+	SYS_preadv2,
+	SYS_pwritev2,
+	SYS_lseek,
+	SYS_close,
+	SYS_fcntl,
+	SYS_flock,
+	SYS_ioctl,
+	SYS_ftruncate,
+	SYS_fallocate,
+	SYS_fsync,
+	SYS_fdatasync,
+	SYS_syncfs,
+	SYS_sync_file_range,
+	SYS_fadvise64,
+	SYS_readahead,
+	SYS_getdents64,
+	SYS_fstat,
+	SYS_fchmod,
+	SYS_fchown,
+	SYS_fstatfs,
+	SYS_fgetxattr,
+	SYS_fsetxattr,
+	SYS_flistxattr,
+	SYS_fremovexattr,
 };
 static const size_t fd_call_count = sizeof fd_calls / sizeof *fd_calls;
 
@@ -37,7 +65,8 @@ static void learn_ids(uint64_t cage, struct imfs_cred *cred)
 		memset(sets, 0, sizeof sets);
 	cred->caps = sets[0] & IMFS_ALL_CAPS;
 	cred->rcaps = cred->ruid ? 0 : sets[1] & IMFS_ALL_CAPS;
-	groups = lind_call(SYS_getgroups, cage, (struct lind_arg){ IMFS_GROUPS, cage }, lind_mine(cred->groups), none, none, none, none);
+	groups = lind_call(SYS_getgroups, cage, (struct lind_arg){ IMFS_GROUPS, cage }, lind_mine(cred->groups), none,
+	    none, none, none);
 	cred->group_count = groups < 0 ? 0 : (uint32_t)groups;
 }
 
@@ -58,20 +87,21 @@ static void learn_cwd(uint64_t cage, struct client *client)
 	struct lind_arg none = { 0, cage };
 	char path[IMFS_PATH];
 	struct imfs_at at;
-	int64_t r = lind_call(SYS_getcwd, cage, lind_mine(path), (struct lind_arg){ sizeof path, cage }, none, none, none, none);
+	int64_t r = lind_call(
+	    SYS_getcwd, cage, lind_mine(path), (struct lind_arg){ sizeof path, cage }, none, none, none, none);
 
 	if (r < 0)
 		strcpy(path, "/");
 	imfs_write_lock();
-	if (!make_directories(&client->p, path) && !imfs_walk(&fs, &client->p, NULL, NULL, path, IMFS_FOLLOW, &at) && !at.outside && at.node &&
-	    S_ISDIR(at.node->mode))
+	if (!make_directories(&client->p, path) && !imfs_walk(&fs, &client->p, NULL, NULL, path, IMFS_FOLLOW, &at) &&
+	    !at.outside && at.node && S_ISDIR(at.node->mode))
 		imfs_set_cwd(&fs, &client->p, at.node, NULL);
 	else
 		imfs_set_cwd(&fs, &client->p, NULL, strdup(path));
 	imfs_write_unlock();
 }
 
-static struct client *unused;	/* under the lock */
+static struct client *unused; /* under the lock */
 
 static struct client *new_client(void)
 {
@@ -90,7 +120,10 @@ static struct client *new_client(void)
 static void route(const struct client *client, uint64_t cage)
 {
 	struct lind_fd_routes routes = {
-		.words = (uintptr_t)client->p.fds.files, .count = IMFS_FDS, .mask = UINT32_MAX, .unset = lind_self(),
+		.words = (uintptr_t)client->p.fds.files,
+		.count = IMFS_FDS,
+		.mask = UINT32_MAX,
+		.unset = lind_self(),
 	};
 
 	for (size_t i = 0; i < fd_call_count; i++)
@@ -207,7 +240,11 @@ static void end(int status)
 }
 
 const struct lind_lifecycle lifecycle = {
-	.start = start, .fork = fork_client, .exec = exec_client, .exit = exit_client, .end = end,
+	.start = start,
+	.fork = fork_client,
+	.exec = exec_client,
+	.exit = exit_client,
+	.end = end,
 };
 
 int64_t on_umask(const struct lind_call *c)

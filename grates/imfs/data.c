@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include "imfs_core.h"
 
-#define SMALLEST 256u
-#define MOST_ZEROS (1ll << 30)	/* that are written where data are below */
+#define SMALLEST   256u
+#define MOST_ZEROS (1ll << 30) /* that are written where data are below */
 
 /* The first chunk with this index or a later one. */
 static uint32_t position(const struct imfs_data *d, uint64_t index)
@@ -110,7 +110,8 @@ int (*imfs_backing_copy)(struct imfs_backing *, int, uint64_t) = no_copy;
 /* Makes the backing of a file so long, and the chunks its parts. */
 static int fit(struct imfs *fs, struct imfs_data *d, uint64_t size)
 {
-	uint64_t count = (size + IMFS_CHUNK - 1) / IMFS_CHUNK, more = count > d->count ? (count - d->count) * IMFS_CHUNK : 0;
+	uint64_t count = (size + IMFS_CHUNK - 1) / IMFS_CHUNK,
+		 more = count > d->count ? (count - d->count) * IMFS_CHUNK : 0;
 	int r;
 
 	if (count > UINT32_MAX / sizeof *d->chunks)
@@ -134,7 +135,9 @@ static int fit(struct imfs *fs, struct imfs_data *d, uint64_t size)
 	d->count = (uint32_t)count;
 	d->allocated = count * IMFS_CHUNK;
 	for (uint32_t i = 0; i < d->count; i++)
-		d->chunks[i] = (struct imfs_chunk){ .index = i, .data = d->backing->base + (size_t)i * IMFS_CHUNK, .room = IMFS_CHUNK };
+		d->chunks[i] = (struct imfs_chunk){
+			.index = i, .data = d->backing->base + (size_t)i * IMFS_CHUNK, .room = IMFS_CHUNK
+		};
 	return 0;
 }
 
@@ -209,7 +212,8 @@ int imfs_data_load(struct imfs *fs, struct imfs_node *n, int64_t off)
 	i = position(d, index);
 	if (!(c = insert(d, i, index)))
 		return -ENOMEM;
-	if (!(r = grow(fs, d, c, left < (int64_t)IMFS_CHUNK ? (uint32_t)left : IMFS_CHUNK)) && !(r = imfs_below->fill(n, index, c->data, c->room)))
+	if (!(r = grow(fs, d, c, left < (int64_t)IMFS_CHUNK ? (uint32_t)left : IMFS_CHUNK)) &&
+	    !(r = imfs_below->fill(n, index, c->data, c->room)))
 		return 0;
 	release(fs, d, i, i + 1);
 	return r;
@@ -237,7 +241,8 @@ static int write_zeros(struct imfs *fs, struct imfs_node *n, int64_t off, int64_
 	size_t run;
 
 	for (; off < end; off += (int64_t)run) {
-		uint8_t *to = imfs_data_reserve(fs, n, off, end - off < (int64_t)IMFS_CHUNK ? (size_t)(end - off) : IMFS_CHUNK, &run);
+		uint8_t *to = imfs_data_reserve(
+		    fs, n, off, end - off < (int64_t)IMFS_CHUNK ? (size_t)(end - off) : IMFS_CHUNK, &run);
 
 		if (!to)
 			return -ENOSPC;
@@ -369,7 +374,7 @@ static int fill_backing(struct imfs_node *n, const struct imfs_data *old)
 
 		if (i == old->count || old->chunks[i].index != start / IMFS_CHUNK)
 			r = imfs_below->fill(n, start / IMFS_CHUNK, n->data.backing->base + start,
-				size - start < IMFS_CHUNK ? (uint32_t)(size - start) : IMFS_CHUNK);
+			    size - start < IMFS_CHUNK ? (uint32_t)(size - start) : IMFS_CHUNK);
 	}
 	return r;
 }
@@ -389,7 +394,9 @@ int imfs_data_back(struct imfs *fs, struct imfs_node *n)
 		fs->used -= old.allocated;
 		r = fit(fs, &n->data, (uint64_t)n->size);
 		fs->used += old.allocated;
-		if (!r && n->lazy && (r = whole >= 0 ? imfs_backing_copy(n->data.backing, whole, (uint64_t)n->size) : fill_backing(n, &old)))
+		if (!r && n->lazy &&
+		    (r = whole >= 0 ? imfs_backing_copy(n->data.backing, whole, (uint64_t)n->size)
+				    : fill_backing(n, &old)))
 			fs->used -= n->data.allocated;
 		if (r)
 			imfs_backing_end(n->data.backing);
@@ -402,9 +409,11 @@ int imfs_data_back(struct imfs *fs, struct imfs_node *n)
 		return r;
 	}
 	for (uint32_t i = 0; i < old.count && whole < 0; i++) {
-		uint64_t start = old.chunks[i].index * IMFS_CHUNK, left = start < (uint64_t)n->size ? (uint64_t)n->size - start : 0;
+		uint64_t start = old.chunks[i].index * IMFS_CHUNK,
+			 left = start < (uint64_t)n->size ? (uint64_t)n->size - start : 0;
 
-		memcpy(n->data.backing->base + start, old.chunks[i].data, left < old.chunks[i].room ? (size_t)left : old.chunks[i].room);
+		memcpy(n->data.backing->base + start, old.chunks[i].data,
+		    left < old.chunks[i].room ? (size_t)left : old.chunks[i].room);
 	}
 	drop_chunks(fs, &old);
 	return 0;

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include "watch.h"
 
-#define FIRST_COOKIE 3		/* 1 and 2 are `.` and `..` */
+#define FIRST_COOKIE       3  /* 1 and 2 are `.` and `..` */
 #define ENTRY_COST(length) (sizeof(struct imfs_entry) + (length) + 1)
 
 static uint64_t eight(const char *p)
@@ -33,7 +33,7 @@ static uint64_t fewer(const char *p, size_t n)
 
 static uint64_t mix(uint64_t h, uint64_t word)
 {
-	h = (h ^ word) * 0x9e3779b97f4a7c15u;	/* 2^64 by the golden ratio */
+	h = (h ^ word) * 0x9e3779b97f4a7c15u; /* 2^64 by the golden ratio */
 	return h ^ h >> 32;
 }
 
@@ -253,7 +253,8 @@ int imfs_node_path(const struct imfs *fs, const struct imfs_node *dir, char *pat
 }
 
 /* A linux_dirent64 record; false if it does not fit. */
-static bool emit(uint8_t *buffer, size_t size, size_t *used, uint64_t ino, uint64_t cookie, uint32_t mode, const char *name, size_t length)
+static bool emit(uint8_t *buffer, size_t size, size_t *used, uint64_t ino, uint64_t cookie, uint32_t mode,
+    const char *name, size_t length)
 {
 	size_t record = (19 + length + 1 + 7) & ~(size_t)7;
 	uint16_t reclen = (uint16_t)record;
@@ -296,7 +297,7 @@ int64_t imfs_getdents(struct imfs *fs, struct imfs_file *f, void *buffer, size_t
 	/* Most often the reader goes on where it stopped, near the end: start from the nearer end. */
 	e = dir->dir.last;
 	if (f->pos < (int64_t)(dir->dir.next_cookie / 2)) {
-		for (e = dir->dir.first; e && (int64_t)e->cookie <= f->pos; )
+		for (e = dir->dir.first; e && (int64_t)e->cookie <= f->pos;)
 			e = e->after;
 	} else {
 		while (e && e->before && (int64_t)e->before->cookie > f->pos)

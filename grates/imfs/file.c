@@ -3,22 +3,22 @@
 #include <unistd.h>
 #include "watch.h"
 
-#define LARGEFILE 0100000u	/* O_LARGEFILE, which fcntl(F_GETFL) shows */
+#define LARGEFILE 0100000u /* O_LARGEFILE, which fcntl(F_GETFL) shows */
 #ifndef SEEK_DATA
 #define SEEK_DATA 3
 #define SEEK_HOLE 4
 #endif
 #ifndef FALLOC_FL_KEEP_SIZE
-#define FALLOC_FL_KEEP_SIZE 1
+#define FALLOC_FL_KEEP_SIZE  1
 #define FALLOC_FL_PUNCH_HOLE 2
 #endif
 #ifndef FALLOC_FL_ZERO_RANGE
 #define FALLOC_FL_ZERO_RANGE 16
 #endif
 
-#define FALLOC_KNOWN 0x7f	/* what some filesystem of Linux supports */
+#define FALLOC_KNOWN 0x7f /* what some filesystem of Linux supports */
 
-#define SPARES 64	/* closed files that are kept to be opened again: most are closed soon */
+#define SPARES 64 /* closed files that are kept to be opened again: most are closed soon */
 
 struct imfs_file *imfs_file_new(struct imfs *fs, struct imfs_node *n, uint32_t flags)
 {
@@ -30,7 +30,9 @@ struct imfs_file *imfs_file_new(struct imfs *fs, struct imfs_node *n, uint32_t f
 	} else if (!(f = malloc(sizeof *f)))
 		return NULL;
 	*f = (struct imfs_file){
-		.node = n, .flags = (flags & ~(uint32_t)(O_CREAT | O_EXCL | O_NOCTTY | O_TRUNC | O_CLOEXEC)) | LARGEFILE, .refs = 1,
+		.node = n,
+		.flags = (flags & ~(uint32_t)(O_CREAT | O_EXCL | O_NOCTTY | O_TRUNC | O_CLOEXEC)) | LARGEFILE,
+		.refs = 1,
 	};
 	imfs_node_hold(n);
 	n->writers += !imfs_may_write(f);
@@ -91,8 +93,9 @@ static int may_open(const struct imfs_process *p, const struct imfs_at *at, uint
 		return -ELOOP;
 	/* Others' sockets and devices in a directory like /tmp are not what O_CREAT meant, not even for
 	 * root. */
-	if ((flags & O_CREAT) && !S_ISREG(n->mode) && !S_ISFIFO(n->mode) && (at->dir->mode & (S_ISVTX | S_IWOTH)) == (S_ISVTX | S_IWOTH) &&
-	    n->uid != at->dir->uid && n->uid != p->cred.uid)
+	if ((flags & O_CREAT) && !S_ISREG(n->mode) && !S_ISFIFO(n->mode) &&
+	    (at->dir->mode & (S_ISVTX | S_IWOTH)) == (S_ISVTX | S_IWOTH) && n->uid != at->dir->uid &&
+	    n->uid != p->cred.uid)
 		return -EACCES;
 	if (dir && (wants(flags) & W_OK))
 		return -EISDIR;
@@ -108,7 +111,8 @@ static int may_open(const struct imfs_process *p, const struct imfs_at *at, uint
 }
 
 /* O_TMPFILE: a file without a name, in the directory that `at` leads to. */
-static int unnamed(struct imfs *fs, const struct imfs_process *p, const struct imfs_at *at, uint32_t mode, struct imfs_node **made)
+static int unnamed(
+    struct imfs *fs, const struct imfs_process *p, const struct imfs_at *at, uint32_t mode, struct imfs_node **made)
 {
 	int r = imfs_exists(at);
 
@@ -126,7 +130,8 @@ int imfs_open_flags(uint32_t flags)
 {
 	if (flags & O_PATH)
 		return 0;
-	if ((flags & (O_TMPFILE & ~O_DIRECTORY)) && (!(flags & O_DIRECTORY) || (flags & O_CREAT) || !(wants(flags & ~(uint32_t)O_TRUNC) & W_OK)))
+	if ((flags & (O_TMPFILE & ~O_DIRECTORY)) &&
+	    (!(flags & O_DIRECTORY) || (flags & O_CREAT) || !(wants(flags & ~(uint32_t)O_TRUNC) & W_OK)))
 		return -EINVAL;
 	return (flags & (O_CREAT | O_DIRECTORY)) == (O_CREAT | O_DIRECTORY) ? -EINVAL : 0;
 }
@@ -142,7 +147,8 @@ enum imfs_follow imfs_open_follow(uint32_t flags)
 	return make ? IMFS_FOLLOW_OR_MAKE : IMFS_FOLLOW;
 }
 
-int imfs_open(struct imfs *fs, const struct imfs_process *p, const struct imfs_at *at, uint32_t flags, uint32_t mode, struct imfs_file **made)
+int imfs_open(struct imfs *fs, const struct imfs_process *p, const struct imfs_at *at, uint32_t flags, uint32_t mode,
+    struct imfs_file **made)
 {
 	struct imfs_node *n = at->node;
 	bool fresh = false;
@@ -245,7 +251,8 @@ int64_t imfs_pread(struct imfs *fs, struct imfs_file *f, void *to, size_t length
 	return (int64_t)length;
 }
 
-int64_t imfs_pwrite(struct imfs *fs, const struct imfs_process *p, struct imfs_file *f, const void *from, size_t length, int64_t off)
+int64_t imfs_pwrite(
+    struct imfs *fs, const struct imfs_process *p, struct imfs_file *f, const void *from, size_t length, int64_t off)
 {
 	int64_t largest = imfs_largest(p);
 	size_t done = 0, run;
@@ -339,7 +346,8 @@ static int take_room(struct imfs *fs, struct imfs_node *n, int64_t off, int64_t 
 	if ((uint64_t)length > fs->limit - fs->used)
 		return -ENOSPC;
 	for (int64_t done = 0; done < length && (!n->under || n->data.backing); done += (int64_t)run)
-		if (!imfs_data_reserve(fs, n, off + done, length - done < IMFS_CHUNK ? (size_t)(length - done) : IMFS_CHUNK, &run))
+		if (!imfs_data_reserve(
+			fs, n, off + done, length - done < IMFS_CHUNK ? (size_t)(length - done) : IMFS_CHUNK, &run))
 			return -ENOSPC;
 	return 0;
 }
@@ -349,10 +357,12 @@ static int may_allocate(const struct imfs_node *n, int mode)
 {
 	int known = FALLOC_FL_KEEP_SIZE | (n->under ? FALLOC_FL_ZERO_RANGE : 0);
 
-	return mode & ~(mode & FALLOC_FL_PUNCH_HOLE ? FALLOC_FL_KEEP_SIZE | FALLOC_FL_PUNCH_HOLE : known) ? -EOPNOTSUPP : 0;
+	return mode & ~(mode & FALLOC_FL_PUNCH_HOLE ? FALLOC_FL_KEEP_SIZE | FALLOC_FL_PUNCH_HOLE : known) ? -EOPNOTSUPP
+													  : 0;
 }
 
-int imfs_fallocate(struct imfs *fs, struct imfs_file *f, const struct imfs_process *p, int mode, int64_t off, int64_t length)
+int imfs_fallocate(
+    struct imfs *fs, struct imfs_file *f, const struct imfs_process *p, int mode, int64_t off, int64_t length)
 {
 	struct imfs_node *n = f->node;
 	int r = imfs_may_write(f);
@@ -373,7 +383,8 @@ int imfs_fallocate(struct imfs *fs, struct imfs_file *f, const struct imfs_proce
 		return r;
 	if (!(mode & FALLOC_FL_KEEP_SIZE) && off + length > n->size && off + length > imfs_largest(p))
 		return -EFBIG;
-	if ((r = mode & (FALLOC_FL_PUNCH_HOLE | FALLOC_FL_ZERO_RANGE) ? make_zero(fs, n, off, length) : take_room(fs, n, off, length)))
+	if ((r = mode & (FALLOC_FL_PUNCH_HOLE | FALLOC_FL_ZERO_RANGE) ? make_zero(fs, n, off, length)
+								      : take_room(fs, n, off, length)))
 		return r;
 	if (!(mode & FALLOC_FL_KEEP_SIZE) && off + length > n->size)
 		n->size = off + length;

@@ -22,11 +22,11 @@ struct mapping {
 /* Memory of clients goes back to clients only: a call that names another cage may have looked
  * its client up before that ended. The field `cage`, read under the lock, then shows the owner. */
 struct client {
-	uint64_t cage;			/* 0: of none, any more or yet */
+	uint64_t cage;   /* 0: of none, any more or yet */
 	struct imfs_process p;
 	struct mapping *mappings;
-	struct imfs_node *program, *next_program;	/* what it runs, if that is ours; and what it will after exec */
-	bool threaded;			/* it had a second thread, whose calls come between others */
+	struct imfs_node *program, *next_program; /* what it runs, if that is ours; and what it will after exec */
+	bool threaded;   /* it had a second thread, whose calls come between others */
 	pthread_mutex_t numbers;
 	struct client *next_free;
 };
@@ -36,7 +36,7 @@ void first_ended(void);
 
 /* clients.c */
 extern const struct lind_lifecycle lifecycle;
-extern struct client nobody;	/* no descriptors, no directory, no rights */
+extern struct client nobody; /* no descriptors, no directory, no rights */
 static inline struct client *client_of(uint64_t cage)
 {
 	struct client *client = lind_client(cage);
@@ -75,29 +75,31 @@ int64_t on_set_ids(const struct lind_call *c);
 
 /* look.c: a path argument of a call. */
 struct look {
-	struct client *client;		/* the target of the call */
-	struct client *from;		/* whose directory a relative path starts from */
-	uint32_t resolve;		/* IMFS_BENEATH and its kind */
+	struct client *client;  /* the target of the call */
+	struct client *from;  /* whose directory a relative path starts from */
+	uint32_t resolve;  /* IMFS_BENEATH and its kind */
 	struct imfs_at at;
 	char text[IMFS_PATH];
-	char start[64];			/* of a relative path, where that is a directory of /proc; else empty */
+	char start[64];   /* of a relative path, where that is a directory of /proc; else empty */
 };
-#define OUTSIDE 1
-#define LOOK_AS_REAL (1u << 31)	/* beside those: directories are searched by the real ids, for access(2) */
+#define OUTSIDE      1
+#define LOOK_AS_REAL (1u << 31) /* beside those: directories are searched by the real ids, for access(2) */
 /* Reads and walks the path in argument `path`, relative to the directory in argument `dir` or,
  * if that is -1, to the working directory. 0: inside, and the write lock is held. OUTSIDE or an
  * error: it is not. */
 int look(const struct lind_call *c, int dir, int path, enum imfs_follow follow, bool may_be_empty, struct look *l);
 /* The same for openat2. */
-int look_within(const struct lind_call *c, int dir, int path, enum imfs_follow follow, bool may_be_empty, uint32_t resolve, struct look *l);
+int look_within(const struct lind_call *c, int dir, int path, enum imfs_follow follow, bool may_be_empty,
+    uint32_t resolve, struct look *l);
 /* The same for a path that has been read, relative to the target's working directory. */
 int look_text(const struct lind_call *c, const char *text, enum imfs_follow follow, struct look *l);
 /* The value to return when look did not return 0. */
 int64_t look_elsewhere(const struct lind_call *c, int path, int looked, const struct look *l);
 /* For two paths: both are looked up under one hold of the lock. */
-int look_two(const struct lind_call *c, int dir1, int path1, enum imfs_follow follow1, bool may_be_empty,
-	int dir2, int path2, struct look *l1, struct look *l2);
-int64_t look_two_elsewhere(const struct lind_call *c, int path1, int path2, int looked, const struct look *l1, const struct look *l2);
+int look_two(const struct lind_call *c, int dir1, int path1, enum imfs_follow follow1, bool may_be_empty, int dir2,
+    int path2, struct look *l1, struct look *l2);
+int64_t look_two_elsewhere(
+    const struct lind_call *c, int path1, int path2, int looked, const struct look *l1, const struct look *l2);
 /* Gives the lock back and hands `r` on. */
 static inline int64_t done(int64_t r)
 {
@@ -111,16 +113,17 @@ int make_directories(const struct imfs_process *p, const char *path);
 /* on_data.c */
 #define MAX_TRANSFER 0x7ffff000u
 int64_t data_to_client(struct imfs_file *f, struct lind_arg to, uint64_t length, int64_t off);
-int64_t data_from_client(const struct imfs_process *p, struct imfs_file *f, struct lind_arg from, uint64_t length, int64_t off);
+int64_t data_from_client(
+    const struct imfs_process *p, struct imfs_file *f, struct lind_arg from, uint64_t length, int64_t off);
 void pos_lock(struct imfs_file *f);
 void pos_unlock(struct imfs_file *f);
 
 /* on_open.c: a descriptor number that the kernel gives the client, for an open file of ours.
  * `stands` is what the kernel has there. */
-void holder_init(void);	/* before the first client */
+void holder_init(void); /* before the first client */
 int64_t give_fd(uint64_t cage, struct client *client, struct imfs_file *f, int stands, bool cloexec);
 
-extern int holder;	/* the kernel's file behind the numbers of our files */
+extern int holder; /* the kernel's file behind the numbers of our files */
 
 /* on_fd.c */
 /* Whether the descriptor in argument `i` is ours; no lock is held afterwards. */
@@ -132,9 +135,11 @@ struct imfs_file *fd_take(const struct lind_call *c, int i, struct client **clie
 int64_t record_lock(const struct lind_call *c, uint32_t cmd);
 
 /* travel.c: files on their way in messages. */
-int travel_begins(struct client *client, struct lind_arg fd);	/* a descriptor of the grate's to send instead, or an errno */
-int travel_ends(uint64_t cage, struct client *client, uint32_t number, bool cloexec);	/* of what has arrived at that number */
-void travel_settle(void);	/* lets go of what has arrived everywhere; no lock is held */
+int travel_begins(
+    struct client *client, struct lind_arg fd); /* a descriptor of the grate's to send instead, or an errno */
+int travel_ends(
+    uint64_t cage, struct client *client, uint32_t number, bool cloexec); /* of what has arrived at that number */
+void travel_settle(void); /* lets go of what has arrived everywhere; no lock is held */
 
 /* on_socket.c */
 /* Makes the name of a message that is sent, in our memory with room for any, what the kernel
@@ -145,7 +150,7 @@ int64_t recvmsg_named(const struct lind_call *c);
 
 /* on_fifo.c */
 void fifo_init(void);
-bool fifos_open(void);	/* whether any is */
+bool fifos_open(void); /* whether any is */
 /* Waits for the other end, if the fifo was opened to do that; then as give_fd. */
 int64_t fifo_opened(const struct lind_call *c, struct client *client, struct imfs_file *f, bool cloexec);
 /* read and write and their kind of a fifo or a watcher, of the descriptor in argument 0; the
@@ -159,12 +164,14 @@ int64_t stream_io(const struct lind_call *c, const struct iovec *iov, uint64_t c
 /* on_watch.c */
 void watchers_init(void);
 int64_t watcher_read(const struct lind_call *c, const struct iovec *iov, uint64_t count, bool wait);
-int64_t watcher_waits(struct imfs_watcher *w);	/* how many bytes wait to be read; the lock is held for writing */
+int64_t watcher_waits(struct imfs_watcher *w); /* how many bytes wait to be read; the lock is held for writing */
 
 /* on_proc.c: `path` is where a look that ended outside came to, and `client` the call's target. */
-int64_t proc_readlink(const struct lind_call *c, const struct client *client, const char *path, struct lind_arg to, uint64_t size);
+int64_t proc_readlink(
+    const struct lind_call *c, const struct client *client, const char *path, struct lind_arg to, uint64_t size);
 uint32_t proc_link_mode(const struct lind_call *c, const struct client *client, const char *path);
-int proc_info(const struct lind_call *c, struct client *client, const char *path, uint32_t flags, struct imfs_file **made);
+int proc_info(
+    const struct lind_call *c, struct client *client, const char *path, uint32_t flags, struct imfs_file **made);
 
 /* on_limit.c */
 void learn_limit(uint64_t cage, struct client *client);
@@ -211,42 +218,47 @@ void mappings_free(struct client *client);
 
 /* The handlers. */
 int64_t on_open(const struct lind_call *), on_openat(const struct lind_call *), on_openat2(const struct lind_call *),
-	on_creat(const struct lind_call *);
+    on_creat(const struct lind_call *);
 int64_t on_read(const struct lind_call *), on_write(const struct lind_call *), on_pread64(const struct lind_call *),
-	on_pwrite64(const struct lind_call *), on_readv(const struct lind_call *), on_writev(const struct lind_call *),
-	on_preadv(const struct lind_call *), on_pwritev(const struct lind_call *), on_preadv2(const struct lind_call *),
-	on_pwritev2(const struct lind_call *), on_lseek(const struct lind_call *), on_sendfile(const struct lind_call *),
-	on_copy_file_range(const struct lind_call *), on_splice(const struct lind_call *), on_tee(const struct lind_call *);
+    on_pwrite64(const struct lind_call *), on_readv(const struct lind_call *), on_writev(const struct lind_call *),
+    on_preadv(const struct lind_call *), on_pwritev(const struct lind_call *), on_preadv2(const struct lind_call *),
+    on_pwritev2(const struct lind_call *), on_lseek(const struct lind_call *), on_sendfile(const struct lind_call *),
+    on_copy_file_range(const struct lind_call *), on_splice(const struct lind_call *), on_tee(const struct lind_call *);
 int64_t on_close(const struct lind_call *), on_close_range(const struct lind_call *), on_dup(const struct lind_call *),
-	on_dup2(const struct lind_call *), on_dup3(const struct lind_call *), on_fcntl(const struct lind_call *),
-	on_flock(const struct lind_call *), on_ioctl(const struct lind_call *), on_ftruncate(const struct lind_call *),
-	on_fallocate(const struct lind_call *), on_sync(const struct lind_call *), on_sync_file_range(const struct lind_call *), on_fadvise64(const struct lind_call *), on_getdents64(const struct lind_call *);
+    on_dup2(const struct lind_call *), on_dup3(const struct lind_call *), on_fcntl(const struct lind_call *),
+    on_flock(const struct lind_call *), on_ioctl(const struct lind_call *), on_ftruncate(const struct lind_call *),
+    on_fallocate(const struct lind_call *), on_sync(const struct lind_call *),
+    on_sync_file_range(const struct lind_call *), on_fadvise64(const struct lind_call *),
+    on_getdents64(const struct lind_call *);
 int64_t on_fstat(const struct lind_call *), on_stat(const struct lind_call *), on_lstat(const struct lind_call *),
-	on_newfstatat(const struct lind_call *), on_statx(const struct lind_call *), on_access(const struct lind_call *),
-	on_faccessat(const struct lind_call *), on_faccessat2(const struct lind_call *), on_chmod(const struct lind_call *),
-	on_fchmod(const struct lind_call *), on_fchmodat(const struct lind_call *), on_fchmodat2(const struct lind_call *),
-	on_chown(const struct lind_call *), on_lchown(const struct lind_call *), on_fchown(const struct lind_call *),
-	on_fchownat(const struct lind_call *), on_truncate(const struct lind_call *), on_utimensat(const struct lind_call *),
-	on_utime(const struct lind_call *), on_utimes(const struct lind_call *), on_futimesat(const struct lind_call *),
-	on_statfs(const struct lind_call *), on_fstatfs(const struct lind_call *);
-int64_t on_setxattr(const struct lind_call *), on_lsetxattr(const struct lind_call *), on_fsetxattr(const struct lind_call *),
-	on_getxattr(const struct lind_call *), on_lgetxattr(const struct lind_call *), on_fgetxattr(const struct lind_call *),
-	on_listxattr(const struct lind_call *), on_llistxattr(const struct lind_call *), on_flistxattr(const struct lind_call *),
-	on_removexattr(const struct lind_call *), on_lremovexattr(const struct lind_call *), on_fremovexattr(const struct lind_call *);
+    on_newfstatat(const struct lind_call *), on_statx(const struct lind_call *), on_access(const struct lind_call *),
+    on_faccessat(const struct lind_call *), on_faccessat2(const struct lind_call *), on_chmod(const struct lind_call *),
+    on_fchmod(const struct lind_call *), on_fchmodat(const struct lind_call *), on_fchmodat2(const struct lind_call *),
+    on_chown(const struct lind_call *), on_lchown(const struct lind_call *), on_fchown(const struct lind_call *),
+    on_fchownat(const struct lind_call *), on_truncate(const struct lind_call *),
+    on_utimensat(const struct lind_call *), on_utime(const struct lind_call *), on_utimes(const struct lind_call *),
+    on_futimesat(const struct lind_call *), on_statfs(const struct lind_call *), on_fstatfs(const struct lind_call *);
+int64_t on_setxattr(const struct lind_call *), on_lsetxattr(const struct lind_call *),
+    on_fsetxattr(const struct lind_call *), on_getxattr(const struct lind_call *),
+    on_lgetxattr(const struct lind_call *), on_fgetxattr(const struct lind_call *),
+    on_listxattr(const struct lind_call *), on_llistxattr(const struct lind_call *),
+    on_flistxattr(const struct lind_call *), on_removexattr(const struct lind_call *),
+    on_lremovexattr(const struct lind_call *), on_fremovexattr(const struct lind_call *);
 int64_t on_mkdir(const struct lind_call *), on_mkdirat(const struct lind_call *), on_rmdir(const struct lind_call *),
-	on_unlink(const struct lind_call *), on_unlinkat(const struct lind_call *), on_rename(const struct lind_call *),
-	on_renameat(const struct lind_call *), on_renameat2(const struct lind_call *), on_link(const struct lind_call *),
-	on_linkat(const struct lind_call *), on_symlink(const struct lind_call *), on_symlinkat(const struct lind_call *),
-	on_readlink(const struct lind_call *), on_readlinkat(const struct lind_call *), on_mknod(const struct lind_call *),
-	on_mknodat(const struct lind_call *), on_chdir(const struct lind_call *), on_fchdir(const struct lind_call *),
-	on_getcwd(const struct lind_call *);
+    on_unlink(const struct lind_call *), on_unlinkat(const struct lind_call *), on_rename(const struct lind_call *),
+    on_renameat(const struct lind_call *), on_renameat2(const struct lind_call *), on_link(const struct lind_call *),
+    on_linkat(const struct lind_call *), on_symlink(const struct lind_call *), on_symlinkat(const struct lind_call *),
+    on_readlink(const struct lind_call *), on_readlinkat(const struct lind_call *), on_mknod(const struct lind_call *),
+    on_mknodat(const struct lind_call *), on_chdir(const struct lind_call *), on_fchdir(const struct lind_call *),
+    on_getcwd(const struct lind_call *);
 int64_t on_bind(const struct lind_call *), on_connect(const struct lind_call *), on_sendto(const struct lind_call *),
-	on_named(const struct lind_call *), on_poll(const struct lind_call *), on_recvfrom(const struct lind_call *), on_recvmsg(const struct lind_call *),
-	on_recvmmsg(const struct lind_call *), on_sendmsg(const struct lind_call *), on_sendmmsg(const struct lind_call *);
+    on_named(const struct lind_call *), on_poll(const struct lind_call *), on_recvfrom(const struct lind_call *),
+    on_recvmsg(const struct lind_call *), on_recvmmsg(const struct lind_call *), on_sendmsg(const struct lind_call *),
+    on_sendmmsg(const struct lind_call *);
 int64_t on_mmap(const struct lind_call *), on_munmap(const struct lind_call *), on_msync(const struct lind_call *),
-	on_execve(const struct lind_call *), on_execveat(const struct lind_call *);
-int64_t on_inotify_init(const struct lind_call *), on_inotify_init1(const struct lind_call *), on_inotify_add_watch(const struct lind_call *),
-	on_inotify_rm_watch(const struct lind_call *);
+    on_execve(const struct lind_call *), on_execveat(const struct lind_call *);
+int64_t on_inotify_init(const struct lind_call *), on_inotify_init1(const struct lind_call *),
+    on_inotify_add_watch(const struct lind_call *), on_inotify_rm_watch(const struct lind_call *);
 int64_t on_limit(const struct lind_call *), on_clone(const struct lind_call *);
 
 #endif

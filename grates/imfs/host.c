@@ -10,7 +10,7 @@
 
 struct pair {
 	const char *from, *to;
-	int fd;			/* the file outside, or -1: a path in the root */
+	int fd;   /* the file outside, or -1: a path in the root */
 };
 
 static struct pair preloads[PAIRS], dumps[PAIRS];
@@ -197,7 +197,8 @@ static int save_file(const struct imfs_node *n, int fd)
 		return -errno;
 	for (int64_t off = 0; off < n->size && !r; off += (int64_t)run) {
 		int64_t left = n->size - off;
-		const uint8_t *from = imfs_data_run(n, off, left < (int64_t)IMFS_CHUNK ? (size_t)left : IMFS_CHUNK, &run);
+		const uint8_t *from =
+		    imfs_data_run(n, off, left < (int64_t)IMFS_CHUNK ? (size_t)left : IMFS_CHUNK, &run);
 		ssize_t put = write(fd, from ? from : zeros, run);
 
 		if (put < 0)
@@ -320,7 +321,8 @@ static void save_opened(const struct imfs_node *n, const struct pair *p)
 	int r = S_ISREG(n->mode) ? save_file(n, p->fd) : -EISDIR;
 
 	if (r == -EISDIR)
-		lind_log("dump %s: only a file can be copied outside the root; use root:%s for a place inside", p->from, p->to);
+		lind_log("dump %s: only a file can be copied outside the root; use root:%s for a place inside", p->from,
+		    p->to);
 	else if (r)
 		lind_log("dump to %s: %s", p->to, strerror(-r));
 }

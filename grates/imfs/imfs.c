@@ -3,7 +3,7 @@
 #include "calls.h"
 
 #define DEFAULT_LIMIT (2ull << 30)
-#define PASSES 32
+#define PASSES        32
 
 #define DECLARE(name, handle) LIND_DECLARE("answers", name);
 IMFS_CALLS(DECLARE)
@@ -25,7 +25,8 @@ static const char *set_prefix(const char *value)
 			const char *name = at + 1;
 			size_t length = strcspn(name, "/");
 
-			if ((!length && (at != value || *name)) || (length == 1 && *name == '.') || (length == 2 && !strncmp(name, "..", 2)))
+			if ((!length && (at != value || *name)) || (length == 1 && *name == '.') ||
+			    (length == 2 && !strncmp(name, "..", 2)))
 				return "must be an absolute path without . and ..";
 		}
 	return *value == '/' ? NULL : "must be an absolute path without . and ..";
@@ -72,7 +73,8 @@ static void make_pass(const char *name)
 	struct imfs_at at;
 	struct imfs_node *n;
 
-	if (imfs_walk(&fs, &us, fs.root, NULL, name, IMFS_NOFOLLOW, &at) || imfs_create(&fs, &us, &at, S_IFDIR | 0755, &n))
+	if (imfs_walk(&fs, &us, fs.root, NULL, name, IMFS_NOFOLLOW, &at) ||
+	    imfs_create(&fs, &us, &at, S_IFDIR | 0755, &n))
 		lind_die("--pass %s: cannot be made", name);
 	n->outside = true;
 }
@@ -101,11 +103,14 @@ LIND_OPTION("-", "pass", "value");
 int main(int argc, char **argv)
 {
 	static const struct lind_option options[] = {
-		{ 'p', "prefix", "PATH", "put the filesystem at PATH (default /); all other paths are passed on", set_prefix },
+		{ 'p', "prefix", "PATH", "put the filesystem at PATH (default /); all other paths are passed on",
+		    set_prefix },
 		{ 's', "size", "BYTES", "limit its contents (default 2G); K, M and G are understood", set_limit },
-		{ 0, "preload", "HOST=PATH", "copy a file or tree of the outside to PATH before the program starts", preload },
+		{ 0, "preload", "HOST=PATH", "copy a file or tree of the outside to PATH before the program starts",
+		    preload },
 		{ 0, "dump", "PATH=HOST", "copy PATH to the outside when the program has ended", dump_later },
-		{ 0, "pass", "NAME", "leave a name in its root outside (default, for prefix /: dev, proc, sys)", add_pass },
+		{ 0, "pass", "NAME", "leave a name in its root outside (default, for prefix /: dev, proc, sys)",
+		    add_pass },
 	};
 	struct imfs_cred root = { 0 };
 

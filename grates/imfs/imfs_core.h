@@ -19,16 +19,16 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#define IMFS_CHUNK 65536u	/* bytes of a file that are in one piece */
-#define IMFS_BLOCK 4096u	/* bytes that are written below in one piece */
-#define IMFS_PATH 4096u		/* longest path with its NUL, as PATH_MAX */
-#define IMFS_NAME 255u
-#define IMFS_FIFO 65536u	/* bytes that a fifo holds */
-#define IMFS_PIPE_BUF 4096u	/* and how many are written as a whole */
-#define IMFS_XATTR 65536u	/* bytes of an extended attribute, and of the names of all of a file */
-#define IMFS_GROUPS 64u
-#define IMFS_LINKS_MAX 40	/* symbolic links followed in one path */
-#define IMFS_MAX_SIZE (INT64_MAX - (int64_t)IMFS_CHUNK)
+#define IMFS_CHUNK     65536u /* bytes of a file that are in one piece */
+#define IMFS_BLOCK     4096u /* bytes that are written below in one piece */
+#define IMFS_PATH      4096u  /* longest path with its NUL, as PATH_MAX */
+#define IMFS_NAME      255u
+#define IMFS_FIFO      65536u /* bytes that a fifo holds */
+#define IMFS_PIPE_BUF  4096u /* and how many are written as a whole */
+#define IMFS_XATTR     65536u /* bytes of an extended attribute, and of the names of all of a file */
+#define IMFS_GROUPS    64u
+#define IMFS_LINKS_MAX 40 /* symbolic links followed in one path */
+#define IMFS_MAX_SIZE  (INT64_MAX - (int64_t)IMFS_CHUNK)
 
 struct imfs_node;
 
@@ -37,35 +37,35 @@ struct imfs_node;
 struct imfs_chunk {
 	uint64_t index;
 	uint8_t *data;
-	uint32_t room;		/* a power of two, at most IMFS_CHUNK */
-	uint16_t dirty;		/* blocks, with a filesystem below, that it does not have like this */
+	uint32_t room;  /* a power of two, at most IMFS_CHUNK */
+	uint16_t dirty;  /* blocks, with a filesystem below, that it does not have like this */
 };
 
 /* The contents of a file that can be mapped: one piece of memory that clients have too. */
 struct imfs_backing {
 	uint8_t *base;
-	uint64_t size;		/* what is behind `base`: at least the file's size */
-	uint64_t room;		/* for the grate: how much it could be in this place, */
-	int fd;			/* and the kernel's file with this memory */
+	uint64_t size;  /* what is behind `base`: at least the file's size */
+	uint64_t room;  /* for the grate: how much it could be in this place, */
+	int fd;   /* and the kernel's file with this memory */
 };
 
 /* A regular file's contents, chunks sorted by index. */
 struct imfs_data {
 	struct imfs_chunk *chunks;
 	uint32_t count, room;
-	uint64_t allocated;	/* sum of the chunks' room */
-	struct imfs_backing *backing;	/* if not NULL the chunks are its parts, and there are no holes */
+	uint64_t allocated; /* sum of the chunks' room */
+	struct imfs_backing *backing; /* if not NULL the chunks are its parts, and there are no holes */
 };
 
 struct imfs_entry {
 	struct imfs_entry *same_hash;
-	struct imfs_entry *before, *after;	/* in the order of cookies */
-	struct imfs_entry *other;	/* name of the same node */
+	struct imfs_entry *before, *after; /* in the order of cookies */
+	struct imfs_entry *other; /* name of the same node */
 	struct imfs_node *node, *dir;
 	uint64_t cookie;
 	uint32_t hash;
 	uint16_t length;
-	bool lower, stored, moved;	/* the filesystem below has this name; so has the store; it leads elsewhere since */
+	bool lower, stored, moved; /* the filesystem below has this name; so has the store; it leads elsewhere since */
 	char name[];
 };
 
@@ -74,34 +74,34 @@ struct imfs_dir {
 	uint32_t bucket_count, count;
 	struct imfs_entry *first, *last;
 	uint64_t next_cookie;
-	struct imfs_node *parent;	/* itself for the root; a removed directory keeps its last one */
+	struct imfs_node *parent; /* itself for the root; a removed directory keeps its last one */
 	bool removed;
 };
 
 /* A record lock, fcntl(2) or flock(2). */
 struct imfs_lock {
 	struct imfs_lock *next;
-	const void *owner;		/* process or open file */
-	int32_t pid;			/* -1: belongs to an open file */
+	const void *owner; /* process or open file */
+	int32_t pid; /* -1: belongs to an open file */
 	bool write, flock;
-	int64_t start, last;		/* inclusive */
+	int64_t start, last; /* inclusive */
 };
 
 /* A fifo while somebody has it open. */
 struct imfs_fifo {
-	uint32_t readers, writers;	/* open files */
-	uint32_t reads_opened, writes_opened;	/* how many there ever were */
-	uint32_t word;			/* changes with each change, for those who wait */
-	uint32_t first, used;		/* of the bytes, which go round */
-	uint32_t sleepers;		/* for the grate: how many of them there are */
-	int ready, shown;		/* and a descriptor that is as ready as the fifo, or -1, and how ready that is */
+	uint32_t readers, writers; /* open files */
+	uint32_t reads_opened, writes_opened; /* how many there ever were */
+	uint32_t word; /* changes with each change, for those who wait */
+	uint32_t first, used; /* of the bytes, which go round */
+	uint32_t sleepers; /* for the grate: how many of them there are */
+	int ready, shown; /* and a descriptor that is as ready as the fifo, or -1, and how ready that is */
 	uint8_t bytes[IMFS_FIFO];
 };
 
 /* An extended attribute: its name with a NUL, then its value. */
 struct imfs_xattr {
 	struct imfs_xattr *next;
-	uint32_t size;			/* of the value */
+	uint32_t size; /* of the value */
 	char name[];
 };
 
@@ -110,40 +110,41 @@ struct imfs_waiter {
 	struct imfs_waiter *next;
 	struct imfs_node *node;
 	struct imfs_lock want;
-	uint32_t word;			/* not 0 once it is worth trying again */
+	uint32_t word; /* not 0 once it is worth trying again */
 };
 
 struct imfs_node {
 	int64_t size;
-	struct imfs_data data;		/* regular files */
+	struct imfs_data data; /* regular files */
 	struct timespec atime, mtime, ctime, btime;
 	uint64_t ino, rdev;
 	uint32_t mode, nlink, uid, gid;
-	uint32_t refs;			/* open files, working directories, mappings; entries count in nlink */
-	uint32_t writers;		/* open files and mappings that may write to it: it is not executed */
-	uint32_t mappers;		/* of those, mappings */
-	uint32_t runners;		/* processes that run it: it is not opened for writing */
-	bool outside;			/* a directory that stands for one outside this filesystem */
-	bool linkable;			/* it never had a name, and may get one: O_TMPFILE */
-	bool unlisted, unknown, lazy;	/* below there are names, attributes, contents that are not here yet: struct imfs_below */
-	struct imfs_under *under;	/* what it is below; NULL if there is no such filesystem */
+	uint32_t refs; /* open files, working directories, mappings; entries count in nlink */
+	uint32_t writers; /* open files and mappings that may write to it: it is not executed */
+	uint32_t mappers; /* of those, mappings */
+	uint32_t runners; /* processes that run it: it is not opened for writing */
+	bool outside; /* a directory that stands for one outside this filesystem */
+	bool linkable; /* it never had a name, and may get one: O_TMPFILE */
+	bool unlisted, unknown,
+	    lazy; /* below there are names, attributes, contents that are not here yet: struct imfs_below */
+	struct imfs_under *under; /* what it is below; NULL if there is no such filesystem */
 	struct imfs_entry *names;
 	struct imfs_dir dir;
-	char *target;			/* symbolic links */
+	char *target; /* symbolic links */
 	struct imfs_xattr *xattrs;
-	struct imfs_fifo *fifo;		/* fifos that are open */
-	struct imfs_watcher *watcher;	/* instances of inotify */
-	struct imfs_watch *watches;	/* of this node */
+	struct imfs_fifo *fifo; /* fifos that are open */
+	struct imfs_watcher *watcher; /* instances of inotify */
+	struct imfs_watch *watches; /* of this node */
 	struct imfs_lock *locks;
 };
 
 struct imfs {
 	struct imfs_node *root;
-	char prefix[IMFS_PATH];		/* where it is mounted; "" for / */
-	uint64_t limit, used;		/* bytes */
-	uint64_t contents;		/* of those, what files hold */
+	char prefix[IMFS_PATH]; /* where it is mounted; "" for / */
+	uint64_t limit, used; /* bytes */
+	uint64_t contents; /* of those, what files hold */
 	uint64_t nodes, next_ino;
-	struct imfs_file *spare;	/* closed ones */
+	struct imfs_file *spare; /* closed ones */
 	uint32_t spares;
 };
 
@@ -157,48 +158,51 @@ struct imfs_below {
 	void (*gone)(struct imfs_node *n);
 	/* Names of an unlisted directory: all of them, or at least `name`, if that is not NULL. */
 	int (*list)(struct imfs *fs, struct imfs_node *dir, const char *name, size_t length);
-	int (*know)(struct imfs *fs, struct imfs_node *n);	/* attributes; -ENOENT: it is not there any more */
+	int (*know)(struct imfs *fs, struct imfs_node *n); /* attributes; -ENOENT: it is not there any more */
 	int (*xattrs)(struct imfs *fs, struct imfs_node *n);
-	int (*readable)(struct imfs_node *n);	/* whether contents can be had */
+	int (*readable)(struct imfs_node *n); /* whether contents can be had */
 	/* Before memory is taken for contents, or a name is made: gives some back, which is any clean
 	 * chunk's. An errno: nothing more is kept. */
 	int (*room)(struct imfs *fs);
 	/* How many bytes at `off`, at most `max`, are in a file of the kernel's as they are here, and
 	 * that file. 0: they have to be loaded. The lock is held for reading at least. */
 	size_t (*straight)(const struct imfs_node *n, int64_t off, size_t max, int *fd);
-	int (*whole)(struct imfs_node *n);	/* a file of the kernel's with all of the contents, which is the caller's; -1: none */
+	int (*whole)(
+	    struct imfs_node *n); /* a file of the kernel's with all of the contents, which is the caller's; -1: none */
 	/* The contents of a chunk of a lazy file, as much as there is room for. */
 	int (*fill)(struct imfs_node *n, uint64_t index, uint8_t *bytes, uint32_t room);
 	/* Where the next data or the next hole of a lazy file is, from an offset before its end. The
 	 * end is a hole; -ENXIO: no data. */
 	int64_t (*seek)(struct imfs_node *n, int64_t off, bool hole);
-	int (*cut)(struct imfs *fs, struct imfs_node *n, int64_t size);	/* before the file becomes shorter */
-	void (*space)(uint64_t *blocks, uint64_t *left);	/* of the disk below, in blocks of 4 KiB */
-	uint64_t (*blocks)(const struct imfs_node *n);	/* as stat(2) says it */
-	void (*changed)(struct imfs_node *n);	/* attributes, names, or contents */
-	void (*wrote)(struct imfs_node *n, struct imfs_chunk *c, uint16_t blocks);	/* these are to be written now */
-	void (*mapped)(struct imfs_node *n);	/* clients may write to its backing from now on */
-	void (*unnamed)(struct imfs_entry *e);	/* a name is about to go */
-	int (*sync)(void);			/* no lock is held: what was changed is kept when this returns */
+	int (*cut)(struct imfs *fs, struct imfs_node *n, int64_t size); /* before the file becomes shorter */
+	void (*space)(uint64_t *blocks, uint64_t *left); /* of the disk below, in blocks of 4 KiB */
+	uint64_t (*blocks)(const struct imfs_node *n); /* as stat(2) says it */
+	void (*changed)(struct imfs_node *n); /* attributes, names, or contents */
+	void (*wrote)(struct imfs_node *n, struct imfs_chunk *c, uint16_t blocks); /* these are to be written now */
+	void (*mapped)(struct imfs_node *n); /* clients may write to its backing from now on */
+	void (*unnamed)(struct imfs_entry *e); /* a name is about to go */
+	int (*sync)(void); /* no lock is held: what was changed is kept when this returns */
 };
-extern const struct imfs_below *imfs_below;	/* NULL: all that there is is in memory */
+extern const struct imfs_below *imfs_below; /* NULL: all that there is is in memory */
 
 static inline void imfs_changed(struct imfs_node *n);
 
 /* Capabilities about files, as capabilities(7) numbers them. */
-#define IMFS_CHOWN (1u << 0)
-#define IMFS_DAC_OVERRIDE (1u << 1)
+#define IMFS_CHOWN           (1u << 0)
+#define IMFS_DAC_OVERRIDE    (1u << 1)
 #define IMFS_DAC_READ_SEARCH (1u << 2)
-#define IMFS_FOWNER (1u << 3)
-#define IMFS_FSETID (1u << 4)
-#define IMFS_SYS_ADMIN (1u << 21)	/* for attributes that are not for users */
-#define IMFS_MKNOD (1u << 27)
-#define IMFS_ALL_CAPS (IMFS_CHOWN | IMFS_DAC_OVERRIDE | IMFS_DAC_READ_SEARCH | IMFS_FOWNER | IMFS_FSETID | IMFS_SYS_ADMIN | IMFS_MKNOD)
+#define IMFS_FOWNER          (1u << 3)
+#define IMFS_FSETID          (1u << 4)
+#define IMFS_SYS_ADMIN       (1u << 21) /* for attributes that are not for users */
+#define IMFS_MKNOD           (1u << 27)
+#define IMFS_ALL_CAPS \
+	(IMFS_CHOWN | IMFS_DAC_OVERRIDE | IMFS_DAC_READ_SEARCH | IMFS_FOWNER | IMFS_FSETID | IMFS_SYS_ADMIN | \
+	    IMFS_MKNOD)
 
 struct imfs_cred {
-	uint32_t uid, gid;		/* for files: the effective ones, or what setfsuid(2) said */
-	uint32_t ruid, rgid;		/* real, for access(2) */
-	uint32_t caps, rcaps;		/* the capabilities of each */
+	uint32_t uid, gid; /* for files: the effective ones, or what setfsuid(2) said */
+	uint32_t ruid, rgid; /* real, for access(2) */
+	uint32_t caps, rcaps; /* the capabilities of each */
 	uint32_t group_count;
 	uint32_t groups[IMFS_GROUPS];
 };
@@ -206,32 +210,32 @@ struct imfs_cred {
 /* An open file description: what dup(2) and fork(2) share. */
 struct imfs_file {
 	struct imfs_node *node;
-	struct imfs_file *next_spare;	/* while it is closed */
+	struct imfs_file *next_spare; /* while it is closed */
 	int64_t pos;
-	uint64_t last_cookie;		/* of a directory: entries from here on came to be since its reading began */
+	uint64_t last_cookie; /* of a directory: entries from here on came to be since its reading began */
 	uint32_t flags;
-	uint32_t refs;			/* table slots, plus calls in progress */
+	uint32_t refs; /* table slots, plus calls in progress */
 	int32_t pos_lock;
-	bool created;			/* by the open that it is of */
+	bool created; /* by the open that it is of */
 };
 
-#define IMFS_FDS 65536u		/* no number reaches that */
+#define IMFS_FDS 65536u /* no number reaches that */
 
 struct imfs_fds {
-	struct imfs_file **files;	/* IMFS_FDS of them, which stay where they are */
+	struct imfs_file **files; /* IMFS_FDS of them, which stay where they are */
 	uint8_t *cloexec;
-	uint32_t room;			/* above all numbers in use */
+	uint32_t room; /* above all numbers in use */
 };
 
 /* The filesystem's state of one process. */
 struct imfs_process {
-	uint64_t pid;			/* 0: it has no place in /proc */
+	uint64_t pid; /* 0: it has no place in /proc */
 	struct imfs_fds fds;
-	struct imfs_node *cwd;		/* NULL: outside, at cwd_path */
-	char *cwd_path;			/* NULL: outside and not known */
+	struct imfs_node *cwd; /* NULL: outside, at cwd_path */
+	char *cwd_path; /* NULL: outside and not known */
 	uint32_t umask;
 	bool limited;
-	uint64_t largest;		/* RLIMIT_FSIZE, if limited */
+	uint64_t largest; /* RLIMIT_FSIZE, if limited */
 	struct imfs_cred cred;
 };
 
@@ -251,14 +255,15 @@ struct imfs_stat {
 /* node.c */
 int imfs_init(struct imfs *fs, const char *prefix, uint64_t limit, const struct imfs_cred *owner);
 struct timespec imfs_now(void);
-struct imfs_node *imfs_node_new(struct imfs *fs, uint32_t mode, const struct imfs_cred *cred, const struct imfs_node *parent);
+struct imfs_node *imfs_node_new(
+    struct imfs *fs, uint32_t mode, const struct imfs_cred *cred, const struct imfs_node *parent);
 /* The permission bits of a new file that is not a directory. */
 uint32_t imfs_new_mode(const struct imfs_process *p, const struct imfs_node *dir, uint32_t mode);
 void imfs_node_hold(struct imfs_node *n);
-void imfs_node_drop(struct imfs *fs, struct imfs_node *n);	/* gives back one reference */
-void imfs_node_settle(struct imfs *fs, struct imfs_node *n);	/* frees it if nothing refers to it */
-int imfs_charge(struct imfs *fs, uint64_t bytes);		/* 0 or -ENOSPC */
-int imfs_may(const struct imfs_node *n, const struct imfs_cred *cred, int mask);	/* R_OK|W_OK|X_OK: 0 or -EACCES */
+void imfs_node_drop(struct imfs *fs, struct imfs_node *n); /* gives back one reference */
+void imfs_node_settle(struct imfs *fs, struct imfs_node *n); /* frees it if nothing refers to it */
+int imfs_charge(struct imfs *fs, uint64_t bytes); /* 0 or -ENOSPC */
+int imfs_may(const struct imfs_node *n, const struct imfs_cred *cred, int mask); /* R_OK|W_OK|X_OK: 0 or -EACCES */
 bool imfs_in_group(const struct imfs_cred *cred, uint32_t gid);
 /* Whether one may do what takes the owner, or a capability. */
 static inline bool imfs_owns(const struct imfs_node *n, const struct imfs_cred *cred)
@@ -269,17 +274,20 @@ static inline bool imfs_owns(const struct imfs_node *n, const struct imfs_cred *
 /* data.c */
 /* Brings the chunk at `off` of a lazy file, if it is not there. */
 int imfs_data_load(struct imfs *fs, struct imfs_node *n, int64_t off);
-bool imfs_data_there(const struct imfs_node *n, int64_t off, uint64_t length);	/* nothing has to be loaded to read this */
-int imfs_data_zero(struct imfs *fs, struct imfs_node *n, int64_t off, int64_t length);	/* of a lazy file: what is below must not show */
-void imfs_data_drop(struct imfs *fs, struct imfs_node *n);	/* clean chunks of a lazy file, which can be loaded again */
+bool imfs_data_there(
+    const struct imfs_node *n, int64_t off, uint64_t length); /* nothing has to be loaded to read this */
+int imfs_data_zero(struct imfs *fs, struct imfs_node *n, int64_t off,
+    int64_t length); /* of a lazy file: what is below must not show */
+void imfs_data_drop(struct imfs *fs, struct imfs_node *n); /* clean chunks of a lazy file, which can be loaded again */
 /* The bytes at `off`, `*run` of them in one piece, at most `max`. NULL: a hole. */
 static inline uint8_t *imfs_data_run(const struct imfs_node *n, int64_t off, size_t max, size_t *run);
-__attribute__((cold, noinline)) uint8_t *imfs_data_run_slow(const struct imfs_node *n, int64_t off, size_t max, size_t *run);
+__attribute__((cold, noinline)) uint8_t *imfs_data_run_slow(
+    const struct imfs_node *n, int64_t off, size_t max, size_t *run);
 uint8_t *imfs_data_reserve(struct imfs *fs, struct imfs_node *n, int64_t off, size_t want, size_t *run);
-int imfs_data_resize(struct imfs *fs, struct imfs_node *n, int64_t size);	/* to less it does not fail */
+int imfs_data_resize(struct imfs *fs, struct imfs_node *n, int64_t size); /* to less it does not fail */
 void imfs_data_punch(struct imfs *fs, struct imfs_node *n, int64_t off, int64_t length);
 int64_t imfs_data_seek(struct imfs_node *n, int64_t off, bool hole);
-int imfs_data_back(struct imfs *fs, struct imfs_node *n);	/* moves the contents to a backing */
+int imfs_data_back(struct imfs *fs, struct imfs_node *n); /* moves the contents to a backing */
 void imfs_data_free(struct imfs *fs, struct imfs_node *n);
 /* Makes a backing, or one that is there, this long; it may move. 0 or an errno. Less does not
  * fail. And its end. */
@@ -296,7 +304,7 @@ int imfs_dir_add(struct imfs *fs, struct imfs_node *dir, const char *name, size_
 /* The same for a name that was there before anybody looked: no time and no link count changes. */
 int imfs_dir_put(struct imfs *fs, struct imfs_node *dir, const char *name, size_t length, struct imfs_node *n);
 void imfs_dir_drop(struct imfs *fs, struct imfs_entry *e);
-void imfs_entry_leads(struct imfs_entry *e, struct imfs_node *n);	/* to that from now on */
+void imfs_entry_leads(struct imfs_entry *e, struct imfs_node *n); /* to that from now on */
 /* Whether all its names are here, or at least `name`. */
 static inline int imfs_dir_list(struct imfs *fs, struct imfs_node *dir, const char *name, size_t length)
 {
@@ -304,50 +312,51 @@ static inline int imfs_dir_list(struct imfs *fs, struct imfs_node *dir, const ch
 }
 void imfs_dir_remove(struct imfs *fs, struct imfs_node *dir, struct imfs_entry *e);
 void imfs_dir_free(struct imfs *fs, struct imfs_node *n);
-void imfs_dir_orphan(struct imfs_node *n);	/* its last name is gone */
+void imfs_dir_orphan(struct imfs_node *n); /* its last name is gone */
 bool imfs_dir_above(const struct imfs_node *dir, const struct imfs_node *below);
 int64_t imfs_getdents(struct imfs *fs, struct imfs_file *f, void *buffer, size_t size);
-int imfs_node_path(const struct imfs *fs, const struct imfs_node *dir, char *path, size_t size);	/* its length */
+int imfs_node_path(const struct imfs *fs, const struct imfs_node *dir, char *path, size_t size); /* its length */
 
 /* path.c: where a path leads. */
 enum imfs_last { IMFS_NORMAL, IMFS_DOT, IMFS_DOTDOT, IMFS_ROOT };
 struct imfs_at {
-	bool outside;			/* then `path` says where, absolute */
-	bool entered;			/* it was inside on the way: `path` differs from what the caller wrote */
-	struct imfs_node *dir;		/* where the last name is looked up */
-	struct imfs_node *node;		/* NULL: does not exist */
+	bool outside; /* then `path` says where, absolute */
+	bool entered; /* it was inside on the way: `path` differs from what the caller wrote */
+	struct imfs_node *dir; /* where the last name is looked up */
+	struct imfs_node *node; /* NULL: does not exist */
 	enum imfs_last last;
-	bool slash;			/* something must be a directory: trailing slash */
-	bool too_long;			/* the walk failed, for its last name: the caller clears it before */
+	bool slash; /* something must be a directory: trailing slash */
+	bool too_long; /* the walk failed, for its last name: the caller clears it before */
 	uint16_t length;
-	char name[IMFS_NAME + 1];	/* if it does not exist, or was asked for itself */
+	char name[IMFS_NAME + 1]; /* if it does not exist, or was asked for itself */
 	char path[IMFS_PATH];
 };
 enum imfs_follow {
-	IMFS_NAME_ITSELF,	/* a name to be made or removed: the last one is never followed */
-	IMFS_NOFOLLOW,		/* the last one is not followed, unless a slash says it is a directory */
+	IMFS_NAME_ITSELF, /* a name to be made or removed: the last one is never followed */
+	IMFS_NOFOLLOW, /* the last one is not followed, unless a slash says it is a directory */
 	IMFS_FOLLOW,
-	IMFS_FOLLOW_OR_MAKE,	/* open with O_CREAT: followed, unless a slash says it is a directory */
+	IMFS_FOLLOW_OR_MAKE, /* open with O_CREAT: followed, unless a slash says it is a directory */
 };
 /* `start` is the directory for relative paths; NULL: outside, at start_path. That `path` is
  * shorter than IMFS_PATH is for the caller to see to. */
 int imfs_walk(struct imfs *fs, const struct imfs_process *p, struct imfs_node *start, const char *start_path,
-	const char *path, enum imfs_follow follow, struct imfs_at *at);
+    const char *path, enum imfs_follow follow, struct imfs_at *at);
 /* Flags that keep a walk from leading elsewhere: RESOLVE_* of openat2(2). Everything is cached.
  * Links outside are not seen, so not refused. */
-#define IMFS_NO_XDEV 1u
+#define IMFS_NO_XDEV       1u
 #define IMFS_NO_MAGICLINKS 2u
-#define IMFS_NO_SYMLINKS 4u
-#define IMFS_BENEATH 8u
-#define IMFS_IN_ROOT 16u
-#define IMFS_SCOPED (IMFS_BENEATH | IMFS_IN_ROOT)
+#define IMFS_NO_SYMLINKS   4u
+#define IMFS_BENEATH       8u
+#define IMFS_IN_ROOT       16u
+#define IMFS_SCOPED        (IMFS_BENEATH | IMFS_IN_ROOT)
 int imfs_walk_within(struct imfs *fs, const struct imfs_process *p, struct imfs_node *start, const char *start_path,
-	const char *path, enum imfs_follow follow, uint32_t resolve, struct imfs_at *at);
+    const char *path, enum imfs_follow follow, uint32_t resolve, struct imfs_at *at);
 
 /* magic.c: what an outside path in /proc leads to here, by the process's descriptors and working
  * directory. NULL: nothing of ours. */
 struct imfs_node *imfs_magic(const struct imfs_process *p, const char *path);
-int64_t imfs_magic_fd(const struct imfs_process *p, const char *path, const char *folder);	/* folder: "fd/", "fdinfo/". -1: no such name */
+int64_t imfs_magic_fd(const struct imfs_process *p, const char *path,
+    const char *folder); /* folder: "fd/", "fdinfo/". -1: no such name */
 bool imfs_magic_cwd(const struct imfs_process *p, const char *path);
 
 /* names.c */
@@ -357,30 +366,32 @@ int imfs_symlink(struct imfs *fs, const struct imfs_process *p, const struct imf
 int imfs_link(struct imfs *fs, const struct imfs_process *p, struct imfs_node *from, const struct imfs_at *to);
 int imfs_unlink(struct imfs *fs, const struct imfs_process *p, const struct imfs_at *at);
 int imfs_rmdir(struct imfs *fs, const struct imfs_process *p, const struct imfs_at *at);
-int imfs_rename(struct imfs *fs, const struct imfs_process *p, const struct imfs_at *from, const struct imfs_at *to, unsigned flags);
-int imfs_exists(const struct imfs_at *at);	/* 0, -ENOENT or -ENOTDIR */
+int imfs_rename(struct imfs *fs, const struct imfs_process *p, const struct imfs_at *from, const struct imfs_at *to,
+    unsigned flags);
+int imfs_exists(const struct imfs_at *at); /* 0, -ENOENT or -ENOTDIR */
 /* Puts a new node under the name of `at`. */
-int imfs_create(struct imfs *fs, const struct imfs_process *p, const struct imfs_at *at, uint32_t mode, struct imfs_node **made);
+int imfs_create(
+    struct imfs *fs, const struct imfs_process *p, const struct imfs_at *at, uint32_t mode, struct imfs_node **made);
 
 /* attr.c */
 void imfs_stat(const struct imfs_node *n, struct imfs_stat *st);
 int imfs_chmod(struct imfs_node *n, const struct imfs_cred *cred, uint32_t mode);
 int imfs_chown(struct imfs_node *n, const struct imfs_cred *cred, uint32_t uid, uint32_t gid);
 int imfs_utimens(struct imfs_node *n, const struct imfs_cred *cred, const struct timespec times[2]);
-void imfs_as_real(struct imfs_cred *cred);	/* as access(2) has it */
+void imfs_as_real(struct imfs_cred *cred); /* as access(2) has it */
 int imfs_access(const struct imfs_node *n, const struct imfs_process *p, int mask, bool effective);
 int imfs_truncate(struct imfs *fs, struct imfs_node *n, const struct imfs_process *p, int64_t size);
 void imfs_kill_suid(struct imfs_node *n, const struct imfs_cred *cred);
 
 /* fifo.c. The functions return the bytes of data or of room in one piece; 0: the end, -EAGAIN:
  * nothing yet, -EPIPE: no readers. */
-int imfs_fifo_may_open(const struct imfs_node *n, uint32_t flags);	/* 0 or -ENXIO */
+int imfs_fifo_may_open(const struct imfs_node *n, uint32_t flags); /* 0 or -ENXIO */
 int imfs_fifo_open(struct imfs *fs, struct imfs_file *f);
 void imfs_fifo_close(struct imfs *fs, struct imfs_file *f);
-bool imfs_fifo_alone(const struct imfs_file *f);	/* it was opened to wait for somebody at the other end */
+bool imfs_fifo_alone(const struct imfs_file *f); /* it was opened to wait for somebody at the other end */
 int64_t imfs_fifo_data(const struct imfs_fifo *fifo, const uint8_t **from);
 void imfs_fifo_took(struct imfs_fifo *fifo, uint32_t length);
-int64_t imfs_fifo_room(struct imfs_fifo *fifo, uint64_t whole, uint8_t **to);	/* `whole` is how much is to be written */
+int64_t imfs_fifo_room(struct imfs_fifo *fifo, uint64_t whole, uint8_t **to); /* `whole` is how much is to be written */
 void imfs_fifo_put(struct imfs_fifo *fifo, uint32_t length);
 /* Called after each change, and at the end with `ready`; nothing if not set. The lock is held
  * for writing. */
@@ -388,22 +399,27 @@ extern void (*imfs_fifo_changed)(struct imfs_fifo *fifo);
 extern void (*imfs_fifo_ended)(int ready);
 
 /* xattr.c */
-int imfs_setxattr(struct imfs *fs, struct imfs_node *n, const struct imfs_cred *cred, const char *name, const void *value, size_t size, int flags);
-int64_t imfs_getxattr(struct imfs *fs, struct imfs_node *n, const struct imfs_cred *cred, const char *name, const void **value);	/* its size */
+int imfs_setxattr(struct imfs *fs, struct imfs_node *n, const struct imfs_cred *cred, const char *name,
+    const void *value, size_t size, int flags);
+int64_t imfs_getxattr(struct imfs *fs, struct imfs_node *n, const struct imfs_cred *cred, const char *name,
+    const void **value); /* its size */
 int imfs_removexattr(struct imfs *fs, struct imfs_node *n, const struct imfs_cred *cred, const char *name);
-int64_t imfs_listxattr(struct imfs *fs, struct imfs_node *n, const struct imfs_cred *cred, char *to, size_t size);	/* as listxattr(2): what it takes, with size 0 */
+int64_t imfs_listxattr(struct imfs *fs, struct imfs_node *n, const struct imfs_cred *cred, char *to,
+    size_t size); /* as listxattr(2): what it takes, with size 0 */
 /* One that the file has not, whoever may do that. */
 int imfs_xattr_add(struct imfs *fs, struct imfs_node *n, const char *name, const void *value, size_t size);
 void imfs_xattr_free(struct imfs *fs, struct imfs_node *n);
 
 /* file.c */
-int imfs_open_flags(uint32_t flags);	/* 0 or -EINVAL; to be asked before the path is looked at */
+int imfs_open_flags(uint32_t flags); /* 0 or -EINVAL; to be asked before the path is looked at */
 enum imfs_follow imfs_open_follow(uint32_t flags);
-int imfs_open(struct imfs *fs, const struct imfs_process *p, const struct imfs_at *at, uint32_t flags, uint32_t mode, struct imfs_file **made);
+int imfs_open(struct imfs *fs, const struct imfs_process *p, const struct imfs_at *at, uint32_t flags, uint32_t mode,
+    struct imfs_file **made);
 struct imfs_file *imfs_file_new(struct imfs *fs, struct imfs_node *n, uint32_t flags);
 void imfs_file_drop(struct imfs *fs, struct imfs_file *f);
 int64_t imfs_lseek(struct imfs_file *f, int64_t off, int whence);
-int imfs_fallocate(struct imfs *fs, struct imfs_file *f, const struct imfs_process *p, int mode, int64_t off, int64_t length);
+int imfs_fallocate(
+    struct imfs *fs, struct imfs_file *f, const struct imfs_process *p, int mode, int64_t off, int64_t length);
 void imfs_wrote(struct imfs_node *n, const struct imfs_cred *cred, int64_t end, struct timespec now);
 static inline void imfs_was_read(struct imfs_file *f);
 __attribute__((cold, noinline)) void imfs_move_atime(struct imfs_file *f);
@@ -412,25 +428,27 @@ static inline bool imfs_is_fifo(const struct imfs_file *f)
 {
 	return S_ISFIFO(f->node->mode) && !(f->flags & O_PATH);
 }
-int imfs_may_read(const struct imfs_file *f);	/* 0, -EBADF, -EISDIR */
-int imfs_may_write(const struct imfs_file *f);	/* 0, -EBADF */
+int imfs_may_read(const struct imfs_file *f); /* 0, -EBADF, -EISDIR */
+int imfs_may_write(const struct imfs_file *f); /* 0, -EBADF */
 /* Between buffers in our own memory; grates copy between cages themselves. */
 int64_t imfs_pread(struct imfs *fs, struct imfs_file *f, void *to, size_t length, int64_t off);
-int64_t imfs_pwrite(struct imfs *fs, const struct imfs_process *p, struct imfs_file *f, const void *from, size_t length, int64_t off);
+int64_t imfs_pwrite(
+    struct imfs *fs, const struct imfs_process *p, struct imfs_file *f, const void *from, size_t length, int64_t off);
 
 /* fds.c */
 static inline struct imfs_file *imfs_fd(const struct imfs_fds *fds, uint64_t fd)
 {
 	return (uint32_t)fd < fds->room ? fds->files[(uint32_t)fd] : NULL;
 }
-int imfs_fds_init(struct imfs_fds *fds);			/* once: 0 or -ENOMEM */
-int imfs_fd_room(struct imfs_fds *fds, uint32_t fd);	/* makes room for a number: 0 or -EMFILE */
-void imfs_fd_set(struct imfs *fs, struct imfs_process *p, uint32_t fd, struct imfs_file *f, bool cloexec);	/* takes a reference */
+int imfs_fds_init(struct imfs_fds *fds); /* once: 0 or -ENOMEM */
+int imfs_fd_room(struct imfs_fds *fds, uint32_t fd); /* makes room for a number: 0 or -EMFILE */
+void imfs_fd_set(
+    struct imfs *fs, struct imfs_process *p, uint32_t fd, struct imfs_file *f, bool cloexec); /* takes a reference */
 void imfs_fd_clear(struct imfs *fs, struct imfs_process *p, uint32_t fd);
 struct imfs_process *imfs_process_new(void);
 int imfs_process_copy(struct imfs_process *p, const struct imfs_process *parent);
 void imfs_process_exec(struct imfs *fs, struct imfs_process *p);
-void imfs_process_clear(struct imfs *fs, struct imfs_process *p);	/* closes everything */
+void imfs_process_clear(struct imfs *fs, struct imfs_process *p); /* closes everything */
 void imfs_set_cwd(struct imfs *fs, struct imfs_process *p, struct imfs_node *dir, char *outside_path);
 
 static inline void imfs_changed(struct imfs_node *n)

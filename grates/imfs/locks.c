@@ -2,11 +2,11 @@
 #include <stdlib.h>
 #include "imfs_core.h"
 
-#define CHAIN 10	/* waiters from one to the next that are followed to find a circle, as in Linux */
-#define LOOKS 10000	/* locks and waiters that are looked at meanwhile */
-#define MOST 8192	/* locks of one file, as many as the kernel has of a cage */
+#define CHAIN 10 /* waiters from one to the next that are followed to find a circle, as in Linux */
+#define LOOKS 10000 /* locks and waiters that are looked at meanwhile */
+#define MOST  8192 /* locks of one file, as many as the kernel has of a cage */
 
-static struct imfs_waiter *waiters;	/* of all filesystems, under the lock */
+static struct imfs_waiter *waiters; /* of all filesystems, under the lock */
 
 static void no_wake(uint32_t *word)
 {
@@ -129,7 +129,8 @@ void imfs_locks_drop(struct imfs_node *n, const void *owner)
  * Locks of open files and those of flock(2) do not belong to a process that could wait. `*looks` is
  * how many more may be looked at: clients decide how many there are.
  */
-static bool in_a_circle(const struct imfs_node *n, const struct imfs_lock *want, const void *owner, int further, int *looks)
+static bool in_a_circle(
+    const struct imfs_node *n, const struct imfs_lock *want, const void *owner, int further, int *looks)
 {
 	for (const struct imfs_lock *l = n->locks; l && --*looks > 0; l = l->next) {
 		if (l->owner == want->owner || !overlaps(l, want) || !(l->write || want->write) || l->pid < 0)

@@ -9,7 +9,8 @@ static int learn_outside_cwd(uint64_t cage, struct client *client)
 {
 	struct lind_arg none = { 0, cage };
 	char path[IMFS_PATH], *copy;
-	int64_t r = lind_call(SYS_getcwd, cage, lind_mine(path), (struct lind_arg){ sizeof path, cage }, none, none, none, none);
+	int64_t r = lind_call(
+	    SYS_getcwd, cage, lind_mine(path), (struct lind_arg){ sizeof path, cage }, none, none, none, none);
 
 	if (r < 0)
 		return (int)r;
@@ -35,7 +36,8 @@ static uint64_t starts_from(const struct lind_call *c, int dir)
  * descriptor, or by the process's own name. */
 static bool names_a_process(const char *text)
 {
-	return (*text >= '0' && *text <= '9') || !strncmp(text, "self/", 5) || !strncmp(text, "thread-self/", 12) || !strncmp(text, "cwd", 3);
+	return (*text >= '0' && *text <= '9') || !strncmp(text, "self/", 5) || !strncmp(text, "thread-self/", 12) ||
+	    !strncmp(text, "cwd", 3);
 }
 
 /* Whether a path from a directory outside may come in through the prefix: then it has the name
@@ -65,9 +67,11 @@ static void learn_start(const struct lind_call *c, int dir, struct look *l)
 	if (ours || c->args[dir].cage != c->target)
 		return;
 	snprintf(link, sizeof link, "/proc/self/fd/%u", lind_arg32(c, dir));
-	r = lind_call(SYS_readlink, c->target, lind_mine(link), lind_mine(l->start), (struct lind_arg){ sizeof l->start - 1, c->target }, none, none, none);
+	r = lind_call(SYS_readlink, c->target, lind_mine(link), lind_mine(l->start),
+	    (struct lind_arg){ sizeof l->start - 1, c->target }, none, none, none);
 	l->start[r > 0 ? r : 0] = 0;
-	if (l->start[0] != '/' || (!names_the_prefix(l->text) && strncmp(l->start, "/proc/", 6) && strcmp(l->start, "/proc")))
+	if (l->start[0] != '/' ||
+	    (!names_the_prefix(l->text) && strncmp(l->start, "/proc/", 6) && strcmp(l->start, "/proc")))
 		l->start[0] = 0;
 }
 
@@ -147,7 +151,8 @@ static int walk(const struct lind_call *c, int dir, enum imfs_follow follow, str
 	return l->at.outside ? OUTSIDE : 0;
 }
 
-int look_within(const struct lind_call *c, int dir, int path, enum imfs_follow follow, bool may_be_empty, uint32_t resolve, struct look *l)
+int look_within(const struct lind_call *c, int dir, int path, enum imfs_follow follow, bool may_be_empty,
+    uint32_t resolve, struct look *l)
 {
 	int r;
 
@@ -210,8 +215,8 @@ static int first_wrong(const struct look *l1, const struct look *l2, bool moves,
 	return moves && l1->at.last != IMFS_NORMAL ? -EBUSY : !l1->at.node ? -ENOENT : r2;
 }
 
-int look_two(const struct lind_call *c, int dir1, int path1, enum imfs_follow follow1, bool may_be_empty,
-	int dir2, int path2, struct look *l1, struct look *l2)
+int look_two(const struct lind_call *c, int dir1, int path1, enum imfs_follow follow1, bool may_be_empty, int dir2,
+    int path2, struct look *l1, struct look *l2)
 {
 	int r, r1 = 0, r2 = 0;
 
@@ -230,7 +235,8 @@ int look_two(const struct lind_call *c, int dir1, int path1, enum imfs_follow fo
 	return r;
 }
 
-int64_t look_two_elsewhere(const struct lind_call *c, int path1, int path2, int looked, const struct look *l1, const struct look *l2)
+int64_t look_two_elsewhere(
+    const struct lind_call *c, int path1, int path2, int looked, const struct look *l1, const struct look *l2)
 {
 	struct lind_call changed = *c;
 
@@ -246,7 +252,8 @@ int64_t look_two_elsewhere(const struct lind_call *c, int path1, int path2, int 
 /* mkdir -p, for a path below the prefix; anything else is left alone. The write lock is held. */
 int make_directories(const struct imfs_process *p, const char *path)
 {
-	struct imfs_process owner = { .umask = 022, .cred = { .uid = p->cred.uid, .gid = p->cred.gid } }, root = { .umask = 022, .cred = { .caps = IMFS_ALL_CAPS } };
+	struct imfs_process owner = { .umask = 022, .cred = { .uid = p->cred.uid, .gid = p->cred.gid } },
+			    root = { .umask = 022, .cred = { .caps = IMFS_ALL_CAPS } };
 	char part[IMFS_PATH];
 	struct imfs_at at;
 	int r;

@@ -6,7 +6,7 @@
 
 #ifndef RENAME_NOREPLACE
 #define RENAME_NOREPLACE 1u
-#define RENAME_EXCHANGE 2u
+#define RENAME_EXCHANGE  2u
 #endif
 
 int imfs_exists(const struct imfs_at *at)
@@ -38,7 +38,8 @@ static int may_remove(const struct imfs_process *p, const struct imfs_node *dir,
 	return (dir->mode & S_ISVTX) && uid != dir->uid && !imfs_owns(n, &p->cred) ? -EPERM : 0;
 }
 
-int imfs_create(struct imfs *fs, const struct imfs_process *p, const struct imfs_at *at, uint32_t mode, struct imfs_node **made)
+int imfs_create(
+    struct imfs *fs, const struct imfs_process *p, const struct imfs_at *at, uint32_t mode, struct imfs_node **made)
 {
 	struct imfs_node *n;
 	int r = may_make(p, at, S_ISDIR(mode));
@@ -49,7 +50,8 @@ int imfs_create(struct imfs *fs, const struct imfs_process *p, const struct imfs
 		return r;
 	if (!(n = imfs_node_new(fs, mode, &p->cred, at->dir)))
 		return -ENOSPC;
-	if ((S_ISDIR(mode) && (r = imfs_dir_init(n, at->dir))) || (r = imfs_dir_add(fs, at->dir, at->name, at->length, n))) {
+	if ((S_ISDIR(mode) && (r = imfs_dir_init(n, at->dir))) ||
+	    (r = imfs_dir_add(fs, at->dir, at->name, at->length, n))) {
 		imfs_node_settle(fs, n);
 		return r;
 	}
@@ -119,7 +121,8 @@ static bool may_link(const struct imfs_process *p, const struct imfs_node *n)
 
 int imfs_link(struct imfs *fs, const struct imfs_process *p, struct imfs_node *from, const struct imfs_at *to)
 {
-	int r = !to->node && to->last == IMFS_NORMAL && !to->slash && !may_link(p, from) ? -EPERM : may_make(p, to, false);
+	int r =
+	    !to->node && to->last == IMFS_NORMAL && !to->slash && !may_link(p, from) ? -EPERM : may_make(p, to, false);
 
 	if (r)
 		return r;
@@ -230,7 +233,8 @@ static int may_rename(const struct imfs_at *from, const struct imfs_at *to, unsi
 }
 
 /* Permissions and kinds, for names that differ. */
-static int may_replace(struct imfs *fs, const struct imfs_process *p, const struct imfs_at *from, const struct imfs_at *to, bool exchange)
+static int may_replace(
+    struct imfs *fs, const struct imfs_process *p, const struct imfs_at *from, const struct imfs_at *to, bool exchange)
 {
 	bool dir = S_ISDIR(from->node->mode);
 	int r = may_remove(p, from->dir, from->node);
@@ -262,13 +266,15 @@ static void renames_to(struct imfs_node *dir, struct imfs_entry *e, struct imfs_
 	imfs_changed(n);
 }
 
-static void tell_move(const struct imfs_at *from, const struct imfs_at *to, struct imfs_node *n, struct imfs_node *replaced)
+static void tell_move(
+    const struct imfs_at *from, const struct imfs_at *to, struct imfs_node *n, struct imfs_node *replaced)
 {
 	if (imfs_watches)
 		imfs_tell_move_slow(from, to, n, replaced);
 }
 
-int imfs_rename(struct imfs *fs, const struct imfs_process *p, const struct imfs_at *from, const struct imfs_at *to, unsigned flags)
+int imfs_rename(
+    struct imfs *fs, const struct imfs_process *p, const struct imfs_at *from, const struct imfs_at *to, unsigned flags)
 {
 	struct imfs_entry *old, *new;
 	struct imfs_node *n = from->node, *replaced = to->node;

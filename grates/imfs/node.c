@@ -61,7 +61,8 @@ uint32_t imfs_new_mode(const struct imfs_process *p, const struct imfs_node *dir
 	return mode & 07777 & ~p->umask;
 }
 
-struct imfs_node *imfs_node_new(struct imfs *fs, uint32_t mode, const struct imfs_cred *cred, const struct imfs_node *parent)
+struct imfs_node *imfs_node_new(
+    struct imfs *fs, uint32_t mode, const struct imfs_cred *cred, const struct imfs_node *parent)
 {
 	struct imfs_node *n;
 

@@ -2,7 +2,7 @@
 #include <linux/magic.h>
 #include "grate.h"
 
-#define DEVICE 0x1du		/* what st_dev says; the minor number of a filesystem without a device */
+#define DEVICE 0x1du  /* what st_dev says; the minor number of a filesystem without a device */
 
 struct client_time {
 	int64_t sec, nsec;
@@ -45,8 +45,8 @@ struct client_statfs {
 _Static_assert(sizeof(struct client_statfs) == 120, "struct statfs");
 
 /* AT_NO_AUTOMOUNT and the AT_STATX_ ones ask for what is so anyway. */
-#define STAT_FLAGS (AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH | AT_NO_AUTOMOUNT)
-#define STATX_FLAGS (STAT_FLAGS | AT_STATX_SYNC_TYPE)
+#define STAT_FLAGS     (AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH | AT_NO_AUTOMOUNT)
+#define STATX_FLAGS    (STAT_FLAGS | AT_STATX_SYNC_TYPE)
 #define STATX_RESERVED 0x80000000u
 
 static struct client_time time_of(struct timespec t)
@@ -63,15 +63,26 @@ static int64_t answer_stat(const struct lind_call *c, const struct imfs_node *n,
 	imfs_stat(n, &s);
 	imfs_write_unlock();
 	st = (struct client_stat){
-		.dev = DEVICE, .ino = s.ino, .nlink = s.nlink, .mode = s.mode, .uid = s.uid, .gid = s.gid, .rdev = s.rdev,
-		.size = (int64_t)s.size, .blksize = 4096, .blocks = (int64_t)s.blocks,
-		.atime = time_of(s.atime), .mtime = time_of(s.mtime), .ctime = time_of(s.ctime),
+		.dev = DEVICE,
+		.ino = s.ino,
+		.nlink = s.nlink,
+		.mode = s.mode,
+		.uid = s.uid,
+		.gid = s.gid,
+		.rdev = s.rdev,
+		.size = (int64_t)s.size,
+		.blksize = 4096,
+		.blocks = (int64_t)s.blocks,
+		.atime = time_of(s.atime),
+		.mtime = time_of(s.mtime),
+		.ctime = time_of(s.ctime),
 	};
 	return lind_answer(c, 0, to, &st, sizeof st);
 }
 
 /* A path outside: what the kernel says, but for links to descriptors of ours. */
-static int64_t stat_elsewhere(const struct lind_call *c, int path, int looked, const struct look *l, enum imfs_follow follow)
+static int64_t stat_elsewhere(
+    const struct lind_call *c, int path, int looked, const struct look *l, enum imfs_follow follow)
 {
 	uint32_t mode = looked == OUTSIDE && follow == IMFS_NOFOLLOW ? proc_link_mode(c, l->client, l->at.path) : 0;
 	int64_t r = look_elsewhere(c, path, looked, l);
@@ -132,7 +143,8 @@ int64_t on_statx(const struct lind_call *c)
 	struct look l;
 	int r;
 
-	if ((flags & ~STATX_FLAGS) || (flags & AT_STATX_SYNC_TYPE) == AT_STATX_SYNC_TYPE || (lind_arg32(c, 3) & STATX_RESERVED))
+	if ((flags & ~STATX_FLAGS) || (flags & AT_STATX_SYNC_TYPE) == AT_STATX_SYNC_TYPE ||
+	    (lind_arg32(c, 3) & STATX_RESERVED))
 		return -EINVAL;
 	if ((r = look(c, 0, 1, follow, flags & AT_EMPTY_PATH, &l)))
 		return look_elsewhere(c, 1, r, &l);
@@ -141,9 +153,20 @@ int64_t on_statx(const struct lind_call *c)
 	imfs_stat(l.at.node, &s);
 	imfs_write_unlock();
 	st = (struct client_statx){
-		.mask = STATX_ALL, .blksize = 4096, .nlink = s.nlink, .uid = s.uid, .gid = s.gid, .mode = (uint16_t)s.mode, .ino = s.ino,
-		.size = s.size, .blocks = s.blocks, .dev_minor = DEVICE, .atime = statx_time_of(s.atime), .btime = statx_time_of(s.btime),
-		.ctime = statx_time_of(s.ctime), .mtime = statx_time_of(s.mtime),
+		.mask = STATX_ALL,
+		.blksize = 4096,
+		.nlink = s.nlink,
+		.uid = s.uid,
+		.gid = s.gid,
+		.mode = (uint16_t)s.mode,
+		.ino = s.ino,
+		.size = s.size,
+		.blocks = s.blocks,
+		.dev_minor = DEVICE,
+		.atime = statx_time_of(s.atime),
+		.btime = statx_time_of(s.btime),
+		.ctime = statx_time_of(s.ctime),
+		.mtime = statx_time_of(s.mtime),
 	};
 	return lind_answer(c, 0, c->args[4], &st, sizeof st);
 }
@@ -252,7 +275,9 @@ int64_t on_fchown(const struct lind_call *c)
 
 	if (!f)
 		return lind_forward(c);
-	return done(f->flags & O_PATH ? -EBADF : imfs_chown(f->node, &acting(c, client)->p.cred, lind_arg32(c, 1), lind_arg32(c, 2)));
+	return done(f->flags & O_PATH
+		? -EBADF
+		: imfs_chown(f->node, &acting(c, client)->p.cred, lind_arg32(c, 1), lind_arg32(c, 2)));
 }
 
 int64_t on_truncate(const struct lind_call *c)
@@ -271,7 +296,8 @@ int64_t on_truncate(const struct lind_call *c)
 }
 
 /* Sets times that were read as `times`, NULL meaning now. */
-static int64_t set_times(const struct lind_call *c, int dir, int path, bool may_be_empty, uint32_t flags, const struct timespec *times)
+static int64_t set_times(
+    const struct lind_call *c, int dir, int path, bool may_be_empty, uint32_t flags, const struct timespec *times)
 {
 	enum imfs_follow follow = flags & AT_SYMLINK_NOFOLLOW ? IMFS_NOFOLLOW : IMFS_FOLLOW;
 	struct look l;
@@ -282,7 +308,6 @@ static int64_t set_times(const struct lind_call *c, int dir, int path, bool may_
 	r = imfs_exists(&l.at);
 	return done(r ? r : imfs_utimens(l.at.node, &l.client->p.cred, times));
 }
-
 
 /* With a NULL path it is futimens(3). */
 int64_t on_utimensat(const struct lind_call *c)
@@ -306,7 +331,8 @@ int64_t on_utimensat(const struct lind_call *c)
 	if (c->args[2].value && (int32_t)t[0].nsec == UTIME_OMIT && (int32_t)t[1].nsec == UTIME_OMIT)
 		return 0;
 	if (c->args[1].value)
-		return set_times(c, 0, 1, lind_arg32(c, 3) & AT_EMPTY_PATH, lind_arg32(c, 3), c->args[2].value ? times : NULL);
+		return set_times(
+		    c, 0, 1, lind_arg32(c, 3) & AT_EMPTY_PATH, lind_arg32(c, 3), c->args[2].value ? times : NULL);
 	if (!(f = fd_take(c, 0, &client)))
 		return lind_forward(c);
 	return done(imfs_utimens(f->node, &acting(c, client)->p.cred, c->args[2].value ? times : NULL));
@@ -359,7 +385,9 @@ int64_t on_utime(const struct lind_call *c)
 static int64_t answer_statfs(struct lind_arg to)
 {
 	uint64_t blocks = fs.limit / 4096, left = (fs.limit - fs.used) / 4096;
-	struct client_statfs st = { .type = TMPFS_MAGIC, .bsize = 4096, .frsize = 4096, .namelen = IMFS_NAME, .fsid = { DEVICE, 0 } };
+	struct client_statfs st = {
+		.type = TMPFS_MAGIC, .bsize = 4096, .frsize = 4096, .namelen = IMFS_NAME, .fsid = { DEVICE, 0 }
+	};
 
 	if (imfs_below)
 		imfs_below->space(&blocks, &left);

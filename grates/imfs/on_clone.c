@@ -4,7 +4,7 @@
 #include <lind/entries.h>
 #include "grate.h"
 
-#define FICLONERANGE_ 0x4020940du
+#define FICLONERANGE_  0x4020940du
 #define FIDEDUPERANGE_ 0xc0189436u
 
 /* Between two files of ours. The lock is held. */
@@ -39,7 +39,11 @@ static int64_t clone_range(const struct lind_call *c, uint32_t number)
 /* FIDEDUPERANGE, from a file of ours. */
 static int64_t same_range(const struct lind_call *c)
 {
-	struct { uint64_t from, length; uint16_t count, reserved; uint32_t reserved_too; } head;
+	struct {
+		uint64_t from, length;
+		uint16_t count, reserved;
+		uint32_t reserved_too;
+	} head;
 	struct client *client;
 	struct imfs_file *from;
 	int r = lind_read(c->args[2], &head, sizeof head);

@@ -4,11 +4,11 @@
 #include "grate.h"
 
 #define RWF_KNOWN (RWF_HIPRI | RWF_DSYNC | RWF_SYNC | RWF_NOWAIT)
-#define IOVS 1024
+#define IOVS      1024
 
 static const uint8_t zeros[IMFS_CHUNK];
 
-#define PAGE 4096u
+#define PAGE   4096u
 #define SECOND 1000000000
 
 /* As lind_write_part. */
@@ -36,8 +36,9 @@ static int64_t straight_to_client(int fd, struct lind_arg to, size_t length, int
 	int64_t r = 1;
 
 	for (; done_bytes < length && r > 0; done_bytes += r > 0 ? (size_t)r : 0)
-		r = lind_call(SYS_pread64, to.cage, (struct lind_arg){ (uint64_t)fd, lind_self() }, lind_at(to, done_bytes),
-			(struct lind_arg){ length - done_bytes, to.cage }, (struct lind_arg){ (uint64_t)off + done_bytes, to.cage }, none, none);
+		r = lind_call(SYS_pread64, to.cage, (struct lind_arg){ (uint64_t)fd, lind_self() },
+		    lind_at(to, done_bytes), (struct lind_arg){ length - done_bytes, to.cage },
+		    (struct lind_arg){ (uint64_t)off + done_bytes, to.cage }, none, none);
 	while (!r && done_bytes < length) {
 		size_t piece = length - done_bytes < sizeof zeros ? length - done_bytes : sizeof zeros;
 
@@ -93,7 +94,9 @@ int64_t data_to_client(struct imfs_file *f, struct lind_arg to, uint64_t length,
 			int64_t got = straight_to_client(fd, lind_at(to, done_bytes), run, off + (int64_t)done_bytes);
 
 			if (got < (int64_t)run)
-				return done_bytes + (got > 0 ? (size_t)got : 0) ? (int64_t)done_bytes + (got > 0 ? got : 0) : got;
+				return done_bytes + (got > 0 ? (size_t)got : 0)
+				    ? (int64_t)done_bytes + (got > 0 ? got : 0)
+				    : got;
 			continue;
 		}
 		if (n->lazy && (r = imfs_data_load(&fs, n, off + (int64_t)done_bytes)))
@@ -114,7 +117,8 @@ static struct timespec time_of(int64_t nanoseconds)
 }
 
 /* The lock is held for writing. */
-int64_t data_from_client(const struct imfs_process *p, struct imfs_file *f, struct lind_arg from, uint64_t length, int64_t off)
+int64_t data_from_client(
+    const struct imfs_process *p, struct imfs_file *f, struct lind_arg from, uint64_t length, int64_t off)
 {
 	int64_t now = -1, largest = imfs_largest(p);
 	struct imfs_node *n = f->node;
@@ -204,7 +208,8 @@ static inline const uint8_t *plain_bytes(const struct imfs_file *f, int64_t off,
  * told. */
 static bool changes(const struct imfs_file *f, uint64_t length, int64_t off)
 {
-	return S_ISREG(f->node->mode) && (imfs_is_watched(f->node) || (f->node->lazy && !is_ready(f->node, off, length)));
+	return S_ISREG(f->node->mode) &&
+	    (imfs_is_watched(f->node) || (f->node->lazy && !is_ready(f->node, off, length)));
 }
 
 static int64_t read_changing(const struct lind_call *c, bool at_pos)
@@ -253,7 +258,8 @@ int64_t on_pread64(const struct lind_call *c)
 /* read and write of what has no bytes of the kind that others have. */
 static int64_t plain_stream(const struct lind_call *c, bool put)
 {
-	struct iovec all = { (void *)(uintptr_t)c->args[1].value, c->args[2].value < MAX_TRANSFER ? (size_t)c->args[2].value : MAX_TRANSFER };
+	struct iovec all = { (void *)(uintptr_t)c->args[1].value,
+		c->args[2].value < MAX_TRANSFER ? (size_t)c->args[2].value : MAX_TRANSFER };
 
 	return c->args[1].value > UINTPTR_MAX ? -EFAULT : stream_io(c, &all, 1, put, true);
 }
@@ -297,7 +303,9 @@ int64_t on_pwrite64(const struct lind_call *c)
 		imfs_write_unlock();
 		return lind_forward(c);
 	}
-	r = imfs_is_fifo(f) ? -ESPIPE : data_from_client(&acting(c, client)->p, f, c->args[1], c->args[2].value, (int64_t)c->args[3].value);
+	r = imfs_is_fifo(f)
+	    ? -ESPIPE
+	    : data_from_client(&acting(c, client)->p, f, c->args[1], c->args[2].value, (int64_t)c->args[3].value);
 	flags = f->flags;
 	imfs_write_unlock();
 	return kept(sized(c, client, r), flags);
@@ -372,7 +380,8 @@ static int64_t vector(const struct lind_call *c, bool writing, const int64_t *of
 	for (uint64_t i = 0; i < count; i++) {
 		struct lind_arg base = { (uintptr_t)iov[i].iov_base, c->args[1].cage };
 
-		r = writing ? data_from_client(&acting(c, client)->p, f, base, iov[i].iov_len, at + total) : data_to_client(f, base, iov[i].iov_len, at + total);
+		r = writing ? data_from_client(&acting(c, client)->p, f, base, iov[i].iov_len, at + total)
+			    : data_to_client(f, base, iov[i].iov_len, at + total);
 		if (r < 0)
 			break;
 		total += r;

@@ -8,10 +8,10 @@
 #include "../sdk/c/core/program.h"
 #include "../sdk/c/core/script.h"
 
-#define CLOEXEC 1u			/* of memfd_create */
+#define CLOEXEC 1u   /* of memfd_create */
 struct program {
 	struct imfs_node *node;
-	char path[IMFS_PATH];		/* as it was named */
+	char path[IMFS_PATH];  /* as it was named */
 	char head[SCRIPT_HEAD + 1];
 };
 
@@ -52,7 +52,7 @@ static void drop(struct program *p)
 	imfs_write_unlock();
 }
 
-static __thread struct imfs_node *spawned;	/* what the child runs that is being born, if that is ours */
+static __thread struct imfs_node *spawned; /* what the child runs that is being born, if that is ours */
 
 struct imfs_node *spawned_program(void)
 {
@@ -90,7 +90,10 @@ static int take(const struct lind_call *c, struct look *l, struct program *p)
 {
 	struct imfs_node *n = l->at.node;
 	int executable = n ? imfs_may(n, &l->client->p.cred, X_OK) : 0;
-	int r = !n ? (imfs_below ? -ENOENT : OUTSIDE) : !S_ISREG(n->mode) ? -EACCES : c->nr != SYS_spawn ? executable : imfs_may(n, &l->client->p.cred, R_OK);
+	int r = !n               ? (imfs_below ? -ENOENT : OUTSIDE)
+	    : !S_ISREG(n->mode)  ? -EACCES
+	    : c->nr != SYS_spawn ? executable
+				 : imfs_may(n, &l->client->p.cred, R_OK);
 	int64_t got;
 
 	if (!r && n->writers)
@@ -115,7 +118,8 @@ static int64_t copy_out(uint64_t cage, struct imfs_node *n, const char *path)
 	char name[16];
 
 	snprintf(name, sizeof name, "%s", lind_base_name(path));
-	int64_t fd = lind_call(SYS_memfd_create, cage, lind_mine(name), (struct lind_arg){ CLOEXEC, cage }, none, none, none, none);
+	int64_t fd = lind_call(
+	    SYS_memfd_create, cage, lind_mine(name), (struct lind_arg){ CLOEXEC, cage }, none, none, none, none);
 	char *piece = malloc(IMFS_CHUNK);
 	int64_t off = 0, got = 0;
 
@@ -125,7 +129,7 @@ static int64_t copy_out(uint64_t cage, struct imfs_node *n, const char *path)
 	}
 	while ((got = read_node(n, piece, IMFS_CHUNK, off)) > 0) {
 		int64_t put = lind_call(SYS_pwrite64, cage, (struct lind_arg){ (uint64_t)fd, cage }, lind_mine(piece),
-			(struct lind_arg){ (uint64_t)got, cage }, (struct lind_arg){ (uint64_t)off, cage }, none, none);
+		    (struct lind_arg){ (uint64_t)got, cage }, (struct lind_arg){ (uint64_t)off, cage }, none, none);
 
 		if (put != got) {
 			got = put < 0 ? put : -ENOSPC;
@@ -181,7 +185,7 @@ static int64_t run(const struct lind_call *c, struct program *p, struct lind_arg
 	if (c->nr == SYS_spawn)
 		return spawn(c, fd, argv, envp);
 	r = lind_call(SYS_execveat, c->target, (struct lind_arg){ (uint64_t)fd, c->target }, lind_mine(""), argv, envp,
-		(struct lind_arg){ AT_EMPTY_PATH, c->target }, (struct lind_arg){ 0, c->target });
+	    (struct lind_arg){ AT_EMPTY_PATH, c->target }, (struct lind_arg){ 0, c->target });
 	if (r < 0)
 		lind_call_plain(SYS_close, c->target, (uint64_t)fd, 0, 0, 0);
 	return r;
@@ -217,7 +221,9 @@ static int64_t exec(const struct lind_call *c, struct look *l, int looked, struc
 		/* Links of ours have been followed on the way there. */
 		if (r == OUTSIDE && l->at.entered)
 			snprintf(name, sizeof name, "%s", l->at.path);
-		struct lind_call outside = { .nr = c->nr == SYS_spawn ? SYS_spawn : SYS_execve, .caller = c->caller, .target = c->target,
+		struct lind_call outside = { .nr = c->nr == SYS_spawn ? SYS_spawn : SYS_execve,
+			.caller = c->caller,
+			.target = c->target,
 			.args = { lind_mine(name), argv, envp, c->args[3], c->args[4], c->args[5] } };
 		int64_t there = lind_forward(*name ? &outside : c);
 
@@ -237,7 +243,8 @@ int64_t start_first(const struct lind_call *c)
 
 	if (program_is_marked(path))
 		return lind_forward(c);
-	return exec(c, &l, strlen(path) < sizeof l.text ? look_text(c, path, IMFS_FOLLOW, &l) : -ENAMETOOLONG, c->args[1], c->args[2]);
+	return exec(c, &l, strlen(path) < sizeof l.text ? look_text(c, path, IMFS_FOLLOW, &l) : -ENAMETOOLONG,
+	    c->args[1], c->args[2]);
 }
 
 /* Also spawn: what grates start, the program of a line among it. */

@@ -6,8 +6,8 @@
 #include <sys/ioctl.h>
 #include "grate.h"
 
-#define SETTABLE (O_APPEND | O_NONBLOCK | O_NOATIME | O_DIRECT)
-#define FIGETBSZ_ 2u
+#define SETTABLE         (O_APPEND | O_NONBLOCK | O_NOATIME | O_DIRECT)
+#define FIGETBSZ_        2u
 #define F_CREATED_QUERY_ 1028u
 
 bool fd_ours(const struct lind_call *c, int i)
@@ -57,7 +57,8 @@ static void each_of_range(const struct lind_call *c, bool close)
 	struct imfs_process *p = &client->p;
 
 	imfs_write_lock();
-	for (uint32_t fd = lind_arg32(c, 0); client->cage == c->target && fd < p->fds.room && fd <= lind_arg32(c, 1); fd++)
+	for (uint32_t fd = lind_arg32(c, 0); client->cage == c->target && fd < p->fds.room && fd <= lind_arg32(c, 1);
+	    fd++)
 		if (close)
 			imfs_fd_clear(&fs, p, fd);
 		else
@@ -246,7 +247,9 @@ static int64_t bytes_left(const struct lind_call *c)
 		return -EBADF;
 	if (!S_ISREG(f->node->mode) && !is_stream(f))
 		return done(-ENOTTY);
-	left = f->node->watcher ? watcher_waits(f->node->watcher) : imfs_is_fifo(f) ? f->node->fifo->used : f->node->size - f->pos;
+	left = f->node->watcher ? watcher_waits(f->node->watcher)
+	    : imfs_is_fifo(f)   ? f->node->fifo->used
+				: f->node->size - f->pos;
 	imfs_write_unlock();
 	answer = left < 0 ? 0 : left > INT32_MAX ? INT32_MAX : (int32_t)left;
 	return lind_write(c->args[2], &answer, sizeof answer);
@@ -289,7 +292,8 @@ int64_t on_ioctl(const struct lind_call *c)
 	if (path_only(c))
 		return -EBADF;
 	switch (lind_arg32(c, 1)) {
-	case FIOCLEX: case FIONCLEX:
+	case FIOCLEX:
+	case FIONCLEX:
 		return set_cloexec(c, lind_arg32(c, 1) == FIOCLEX);
 	case FIONBIO:
 		return set_nonblock(c);
@@ -297,7 +301,9 @@ int64_t on_ioctl(const struct lind_call *c)
 		return bytes_left(c);
 	case FIOQSIZE:
 		return bytes_taken(c);
-	case 0x40049409: case 0x4020940d: case 0xc0189436: /* FICLONE, FICLONERANGE, FIDEDUPERANGE */
+	case 0x40049409:
+	case 0x4020940d:
+	case 0xc0189436: /* FICLONE, FICLONERANGE, FIDEDUPERANGE */
 		return on_clone_request(c, lind_arg32(c, 1));
 	case FIGETBSZ_:
 		return lind_write(c->args[2], &(int32_t){ 4096 }, sizeof(int32_t));
@@ -341,7 +347,9 @@ int64_t on_fallocate(const struct lind_call *c)
 
 	if (!f)
 		return r;
-	return sized(c, client, done(imfs_fallocate(&fs, f, &client->p, (int)lind_arg32(c, 1), (int64_t)c->args[2].value, (int64_t)c->args[3].value)));
+	return sized(c, client,
+	    done(imfs_fallocate(
+		&fs, f, &client->p, (int)lind_arg32(c, 1), (int64_t)c->args[2].value, (int64_t)c->args[3].value)));
 }
 
 int64_t on_fadvise64(const struct lind_call *c)
@@ -354,7 +362,10 @@ int64_t on_fadvise64(const struct lind_call *c)
 /* fsync and its kind: memory is as stable as it gets, but what is kept elsewhere goes there. */
 int64_t on_sync(const struct lind_call *c)
 {
-	return !fd_ours(c, 0) ? lind_forward(c) : path_only(c) ? -EBADF : imfs_below && c->nr != SYS_readahead ? imfs_below->sync() : 0;
+	return !fd_ours(c, 0)                      ? lind_forward(c)
+	    : path_only(c)                         ? -EBADF
+	    : imfs_below && c->nr != SYS_readahead ? imfs_below->sync()
+						   : 0;
 }
 
 int64_t on_sync_file_range(const struct lind_call *c)
@@ -363,7 +374,9 @@ int64_t on_sync_file_range(const struct lind_call *c)
 
 	if (!fd_ours(c, 0))
 		return lind_forward(c);
-	return from < 0 || length < 0 || from > INT64_MAX - length || lind_arg32(c, 3) > 7 /* SYNC_FILE_RANGE_* */ ? -EINVAL : 0;
+	return from < 0 || length < 0 || from > INT64_MAX - length || lind_arg32(c, 3) > 7 /* SYNC_FILE_RANGE_* */
+	    ? -EINVAL
+	    : 0;
 }
 
 int64_t on_getdents64(const struct lind_call *c)

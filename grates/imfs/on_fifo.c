@@ -8,7 +8,7 @@
 #include <unistd.h>
 #include "grate.h"
 
-#define FULL (UINT64_MAX - 1)	/* an eventfd that holds this cannot be written to */
+#define FULL (UINT64_MAX - 1) /* an eventfd that holds this cannot be written to */
 
 enum shown { NO_DATA, DATA, NO_ROOM };
 
@@ -16,7 +16,7 @@ enum shown { NO_DATA, DATA, NO_ROOM };
 struct rest {
 	const struct iovec *iov;
 	uint64_t cage, left;
-	size_t in;			/* bytes of the first that are done */
+	size_t in;   /* bytes of the first that are done */
 };
 
 /*

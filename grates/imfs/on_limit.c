@@ -16,7 +16,8 @@ static bool ask(uint64_t cage, uint64_t *largest)
 {
 	struct lind_arg none = { 0, cage };
 	uint64_t limit[2] = { UINT64_MAX };
-	int64_t r = lind_call(SYS_prlimit64, cage, none, (struct lind_arg){ RLIMIT_FSIZE, cage }, none, lind_mine(limit), none, none);
+	int64_t r = lind_call(
+	    SYS_prlimit64, cage, none, (struct lind_arg){ RLIMIT_FSIZE, cage }, none, lind_mine(limit), none, none);
 
 	*largest = limit[0];
 	return r >= 0;

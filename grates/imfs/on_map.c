@@ -10,8 +10,8 @@
 #include <unistd.h>
 #include "grate.h"
 
-#define PAGE 4096u
-#define LARGEST (1u << 31)	/* that we map: our own memory has 4G */
+#define PAGE    4096u
+#define LARGEST (1u << 31) /* that we map: our own memory has 4G */
 
 /* Under the lock, as malloc is: neither waits. */
 static int backing_fit(struct imfs_backing *b, uint64_t size)
@@ -27,7 +27,9 @@ static int backing_fit(struct imfs_backing *b, uint64_t size)
 		return -errno;
 	if (!b->base || size > b->room) {
 		/* Once it has grown it will grow more. */
-		room = !b->base ? (room + PAGE - 1) / PAGE * PAGE : room < LARGEST / 2 ? (room * 2 + PAGE - 1) / PAGE * PAGE : LARGEST;
+		room = !b->base          ? (room + PAGE - 1) / PAGE * PAGE
+		    : room < LARGEST / 2 ? (room * 2 + PAGE - 1) / PAGE * PAGE
+					 : LARGEST;
 		base = mmap(NULL, room, PROT_READ | PROT_WRITE, MAP_SHARED, b->fd, 0);
 		if (base == MAP_FAILED)
 			return -ENOMEM;
@@ -98,10 +100,12 @@ static void drop(struct mapping *m)
 	free(m);
 }
 
-static int64_t map_at(const struct lind_call *c, uint64_t at, uint32_t prot, uint32_t flags, struct lind_arg fd, uint64_t off)
+static int64_t map_at(
+    const struct lind_call *c, uint64_t at, uint32_t prot, uint32_t flags, struct lind_arg fd, uint64_t off)
 {
-	return lind_call(SYS_mmap, c->target, (struct lind_arg){ at, c->target }, c->args[1], (struct lind_arg){ prot, c->target },
-		(struct lind_arg){ flags, c->target }, fd, (struct lind_arg){ off, c->target });
+	return lind_call(SYS_mmap, c->target, (struct lind_arg){ at, c->target }, c->args[1],
+	    (struct lind_arg){ prot, c->target }, (struct lind_arg){ flags, c->target }, fd,
+	    (struct lind_arg){ off, c->target });
 }
 
 static bool failed(int64_t r)
@@ -133,7 +137,8 @@ static int64_t map_backing(const struct lind_call *c, struct client *client, str
 	int64_t r = -EACCES;
 
 	if (m->writable || reader >= 0)
-		r = map_at(c, c->args[0].value, lind_arg32(c, 2), flags, (struct lind_arg){ (uint64_t)(m->writable ? fd : reader), lind_self() }, c->args[5].value);
+		r = map_at(c, c->args[0].value, lind_arg32(c, 2), flags,
+		    (struct lind_arg){ (uint64_t)(m->writable ? fd : reader), lind_self() }, c->args[5].value);
 	if (reader >= 0)
 		close(reader);
 	imfs_write_lock();
@@ -154,7 +159,8 @@ static int64_t map_copy(const struct lind_call *c, struct client *client)
 	uint32_t prot = lind_arg32(c, 2), flags = lind_arg32(c, 3);
 	struct lind_arg at = c->args[0];
 	struct imfs_file *f;
-	int64_t r = map_at(c, at.value, prot | PROT_READ | PROT_WRITE, flags | MAP_ANONYMOUS, (struct lind_arg){ (uint64_t)-1, c->target }, 0);
+	int64_t r = map_at(c, at.value, prot | PROT_READ | PROT_WRITE, flags | MAP_ANONYMOUS,
+	    (struct lind_arg){ (uint64_t)-1, c->target }, 0);
 
 	if (failed(r))
 		return r;
@@ -171,7 +177,8 @@ static int64_t map_copy(const struct lind_call *c, struct client *client)
 /* A private mapping of a file that is below as it is here. Takes the descriptor over. */
 static int64_t map_below(const struct lind_call *c, int fd)
 {
-	int64_t r = map_at(c, c->args[0].value, lind_arg32(c, 2), lind_arg32(c, 3), (struct lind_arg){ (uint64_t)fd, lind_self() }, c->args[5].value);
+	int64_t r = map_at(c, c->args[0].value, lind_arg32(c, 2), lind_arg32(c, 3),
+	    (struct lind_arg){ (uint64_t)fd, lind_self() }, c->args[5].value);
 
 	close(fd);
 	return r;

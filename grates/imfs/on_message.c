@@ -27,7 +27,8 @@ static char *next_fd(const struct msghdr *m, size_t *at, size_t *i)
 		memcpy(&head, (char *)m->msg_control + *at, sizeof head);
 		if (head.length < sizeof head || head.length > m->msg_controllen - *at)
 			return NULL;
-		if (head.level == SOL_SOCKET && head.type == SCM_RIGHTS && sizeof head + (*i + 1) * sizeof(int) <= head.length)
+		if (head.level == SOL_SOCKET && head.type == SCM_RIGHTS &&
+		    sizeof head + (*i + 1) * sizeof(int) <= head.length)
 			return (char *)m->msg_control + *at + sizeof head + (*i)++ * sizeof(int);
 	}
 	return NULL;
@@ -55,7 +56,8 @@ static int64_t copy_of(struct lind_arg fd)
 {
 	struct lind_arg none = { 0, lind_self() };
 
-	return lind_call(SYS_fcntl, lind_self(), fd, (struct lind_arg){ F_DUPFD_CLOEXEC, lind_self() }, none, none, none, none);
+	return lind_call(
+	    SYS_fcntl, lind_self(), fd, (struct lind_arg){ F_DUPFD_CLOEXEC, lind_self() }, none, none, none, none);
 }
 
 /* Puts our numbers into the message instead of the client's: duplicates, or what travels for our
@@ -93,7 +95,8 @@ static int64_t send_ours(const struct lind_call *c, struct lind_message *m)
 	struct lind_call changed = *c;
 	int64_t r = -ENOMEM, socket = -1;
 
-	if (copies.fds && !(r = copy_all(&m->own, c->args[0].cage, &copies)) && (r = socket = copy_of(c->args[0])) >= 0) {
+	if (copies.fds && !(r = copy_all(&m->own, c->args[0].cage, &copies)) &&
+	    (r = socket = copy_of(c->args[0])) >= 0) {
 		changed.args[0] = (struct lind_arg){ (uint64_t)socket, lind_self() };
 		changed.args[1] = lind_mine(&m->own);
 		r = lind_forward(&changed);
@@ -121,7 +124,8 @@ static bool has_name(struct lind_arg at)
 	uint16_t family;
 
 	return !lind_read(at, &m, sizeof m) && m.msg_name && m.msg_namelen > sizeof family &&
-		!lind_read((struct lind_arg){ (uintptr_t)m.msg_name, at.cage }, &family, sizeof family) && family == AF_UNIX;
+	    !lind_read((struct lind_arg){ (uintptr_t)m.msg_name, at.cage }, &family, sizeof family) &&
+	    family == AF_UNIX;
 }
 
 int64_t on_sendmsg(const struct lind_call *c)

@@ -25,7 +25,8 @@ static int64_t make_node(const struct lind_call *c, int dir, int path)
 	struct look l;
 	int r = look(c, dir, path, IMFS_NAME_ITSELF, false, &l);
 
-	return r ? look_elsewhere(c, path, r, &l) : done(imfs_mknod(&fs, &l.client->p, &l.at, lind_arg32(c, path + 1), lind_arg32(c, path + 2)));
+	return r ? look_elsewhere(c, path, r, &l)
+		 : done(imfs_mknod(&fs, &l.client->p, &l.at, lind_arg32(c, path + 1), lind_arg32(c, path + 2)));
 }
 
 int64_t on_mknod(const struct lind_call *c)
@@ -147,7 +148,8 @@ static int64_t read_link(const struct lind_call *c, int dir, int path)
 	uint64_t size = c->args[path + 2].value;
 	size_t length;
 	int r = look(c, dir, path, IMFS_NOFOLLOW, true, &l);
-	int64_t named = r == OUTSIDE ? proc_readlink(c, l.client, l.at.path, c->args[path + 1], c->args[path + 2].value) : 0;
+	int64_t named =
+	    r == OUTSIDE ? proc_readlink(c, l.client, l.at.path, c->args[path + 1], c->args[path + 2].value) : 0;
 
 	if (r)
 		return named ? named : look_elsewhere(c, path, r, &l);

@@ -5,9 +5,11 @@
 #include <sys/sysmacros.h>
 #include "grate.h"
 
-#define NO_ACCESS 3		/* neither reading nor writing: open(2) */
-#define LONGEST_HOW 4096	/* bytes that openat2 may be given to say how */
-#define RESOLVE_KNOWN (RESOLVE_NO_XDEV | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_SYMLINKS | RESOLVE_BENEATH | RESOLVE_IN_ROOT | RESOLVE_CACHED)
+#define NO_ACCESS   3  /* neither reading nor writing: open(2) */
+#define LONGEST_HOW 4096 /* bytes that openat2 may be given to say how */
+#define RESOLVE_KNOWN \
+	(RESOLVE_NO_XDEV | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_SYMLINKS | RESOLVE_BENEATH | RESOLVE_IN_ROOT | \
+	    RESOLVE_CACHED)
 
 /*
  * The kernel's file behind our files' numbers in the tables of clients: each client gets duplicates
@@ -77,8 +79,15 @@ static int64_t open_elsewhere(const struct lind_call *c, const struct look *l, u
 /* The devices that may be opened by a name here: the kernel's, wherever the name is. */
 static const char *device_of(const struct look *l)
 {
-	static const struct { unsigned major, minor; const char *path; } known[] = {
-		{ 1, 3, "/dev/null" }, { 1, 5, "/dev/zero" }, { 1, 7, "/dev/full" }, { 1, 8, "/dev/random" }, { 1, 9, "/dev/urandom" },
+	static const struct {
+		unsigned major, minor;
+		const char *path;
+	} known[] = {
+		{ 1, 3, "/dev/null" },
+		{ 1, 5, "/dev/zero" },
+		{ 1, 7, "/dev/full" },
+		{ 1, 8, "/dev/random" },
+		{ 1, 9, "/dev/urandom" },
 		{ 5, 0, "/dev/tty" },
 	};
 	const struct imfs_node *n = l->at.node;
@@ -96,7 +105,8 @@ static int64_t open_device(const struct lind_call *c, const char *path, uint32_t
 
 	changed.nr = SYS_open;
 	changed.args[0] = (struct lind_arg){ (uint64_t)(uintptr_t)path, lind_self() };
-	changed.args[1] = (struct lind_arg){ flags & ~(uint32_t)(O_CREAT | O_TRUNC | O_NOFOLLOW | O_NOATIME), c->target };
+	changed.args[1] =
+	    (struct lind_arg){ flags & ~(uint32_t)(O_CREAT | O_TRUNC | O_NOFOLLOW | O_NOATIME), c->target };
 	changed.args[2] = (struct lind_arg){ 0, c->target };
 	return lind_forward(&changed);
 }
@@ -149,12 +159,15 @@ int64_t on_openat(const struct lind_call *c)
 /* Makes openat of an openat2, and says how that is to walk. 0, or what is wrong with its struct. */
 static int read_how(struct lind_call *c, uint32_t *resolve)
 {
-	struct { uint64_t flags, mode, resolve, more[LONGEST_HOW / 8 - 3]; } how = { 0 };
+	struct {
+		uint64_t flags, mode, resolve, more[LONGEST_HOW / 8 - 3];
+	} how = { 0 };
 	uint64_t size = c->args[3].value;
 	int r = 0;
 
 	*resolve = 0;
-	if (size >= offsetof(__typeof__(how), more) && size <= sizeof how && !(r = lind_read(c->args[2], &how, (size_t)size))) {
+	if (size >= offsetof(__typeof__(how), more) && size <= sizeof how &&
+	    !(r = lind_read(c->args[2], &how, (size_t)size))) {
 		*resolve = (uint32_t)how.resolve;
 		if (how.resolve > RESOLVE_KNOWN || (*resolve & IMFS_SCOPED) == IMFS_SCOPED)
 			return -EINVAL;
@@ -163,7 +176,9 @@ static int read_how(struct lind_call *c, uint32_t *resolve)
 	}
 	if (r || (r = lind_openat2_plain(c)))
 		return r;
-	return *resolve & RESOLVE_CACHED && lind_arg32(c, 2) & (O_CREAT | O_TRUNC | (O_TMPFILE & ~O_DIRECTORY)) ? -EAGAIN : 0;
+	return *resolve & RESOLVE_CACHED && lind_arg32(c, 2) & (O_CREAT | O_TRUNC | (O_TMPFILE & ~O_DIRECTORY))
+	    ? -EAGAIN
+	    : 0;
 }
 
 int64_t on_openat2(const struct lind_call *c)

@@ -6,8 +6,8 @@
 #include "grate.h"
 
 #define AT_ONCE 64
-#define DATA (POLLIN | POLLRDNORM)
-#define ROOM (POLLOUT | POLLWRNORM)
+#define DATA    (POLLIN | POLLRDNORM)
+#define ROOM    (POLLOUT | POLLWRNORM)
 
 /* As pipe_poll of Linux; of what was asked for, but for the two that always are. */
 static short of_fifo(const struct imfs_file *f, const struct pollfd *p)
@@ -28,7 +28,9 @@ static bool amend(struct client *client, uint64_t cage, struct pollfd *some, siz
 
 	imfs_read_lock();
 	for (size_t i = 0; i < count; i++) {
-		const struct imfs_file *f = some[i].revents && some[i].fd >= 0 ? fd_of(client, (struct lind_arg){ (uint32_t)some[i].fd, cage }) : NULL;
+		const struct imfs_file *f = some[i].revents && some[i].fd >= 0
+		    ? fd_of(client, (struct lind_arg){ (uint32_t)some[i].fd, cage })
+		    : NULL;
 		short now = f && imfs_is_fifo(f) ? of_fifo(f, &some[i]) : some[i].revents;
 
 		amended |= now != some[i].revents;
@@ -54,7 +56,8 @@ int64_t on_poll(const struct lind_call *c)
 
 		if (lind_read(there, some, n * sizeof *some))
 			return -EFAULT;
-		if (amend(client_of(c->args[0].cage), c->args[0].cage, some, n) && lind_write(there, some, n * sizeof *some))
+		if (amend(client_of(c->args[0].cage), c->args[0].cage, some, n) &&
+		    lind_write(there, some, n * sizeof *some))
 			return -EFAULT;
 	}
 	return ready;

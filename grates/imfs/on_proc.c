@@ -34,7 +34,8 @@ static int64_t name_of(struct imfs_node *n, char *to, size_t size)
 }
 
 /* readlink(2) of such a link: what it says, or 0 if the path leads to none of ours. */
-int64_t proc_readlink(const struct lind_call *c, const struct client *client, const char *path, struct lind_arg to, uint64_t size)
+int64_t proc_readlink(
+    const struct lind_call *c, const struct client *client, const char *path, struct lind_arg to, uint64_t size)
 {
 	char name[IMFS_PATH + IMFS_NAME + 2];
 	struct imfs_node *n = NULL;
@@ -43,7 +44,9 @@ int64_t proc_readlink(const struct lind_call *c, const struct client *client, co
 
 	imfs_write_lock();
 	if (client->cage == c->target)
-		n = (f = named(client, path, "fd/")) ? f->node : imfs_magic_cwd(&client->p, path) ? client->p.cwd : NULL;
+		n = (f = named(client, path, "fd/"))   ? f->node
+		    : imfs_magic_cwd(&client->p, path) ? client->p.cwd
+						       : NULL;
 	r = n && !n->watcher ? name_of(n, name, sizeof name) : 0;
 	imfs_write_unlock();
 	if (r <= 0)
@@ -64,14 +67,16 @@ uint32_t proc_link_mode(const struct lind_call *c, const struct client *client, 
 	if (client->cage == c->target && (f = named(client, path, "fd/"))) {
 		uint32_t access = f->flags & O_PATH ? 3 : f->flags & O_ACCMODE;
 
-		mode = S_IFLNK | (access == O_RDONLY || access == O_RDWR ? 0500 : 0) | (access == O_WRONLY || access == O_RDWR ? 0300 : 0);
+		mode = S_IFLNK | (access == O_RDONLY || access == O_RDWR ? 0500 : 0) |
+		    (access == O_WRONLY || access == O_RDWR ? 0300 : 0);
 	}
 	imfs_read_unlock();
 	return mode;
 }
 
 /* open(2) of /proc/self/fdinfo/N: a file of its own, without a name. 1: it is none of ours. */
-int proc_info(const struct lind_call *c, struct client *client, const char *path, uint32_t flags, struct imfs_file **made)
+int proc_info(
+    const struct lind_call *c, struct client *client, const char *path, uint32_t flags, struct imfs_file **made)
 {
 	char text[128];
 	struct imfs_process root = { 0 };
@@ -85,10 +90,12 @@ int proc_info(const struct lind_call *c, struct client *client, const char *path
 	if ((flags & O_ACCMODE) != O_RDONLY || flags & (O_TRUNC | O_DIRECTORY))
 		return (int)done(flags & O_DIRECTORY ? -ENOTDIR : -EACCES);
 	length = snprintf(text, sizeof text, "pos:\t%lld\nflags:\t0%o\nmnt_id:\t1\nino:\t%llu\n", (long long)f->pos,
-		f->flags | (client->p.fds.cloexec[imfs_magic_fd(&client->p, path, "fdinfo/")] ? O_CLOEXEC : 0), (unsigned long long)f->node->ino);
+	    f->flags | (client->p.fds.cloexec[imfs_magic_fd(&client->p, path, "fdinfo/")] ? O_CLOEXEC : 0),
+	    (unsigned long long)f->node->ino);
 	if (!(n = imfs_node_new(&fs, S_IFREG | 0400, &client->p.cred, NULL)))
 		return (int)done(-ENOMEM);
-	if (!(writer = imfs_file_new(&fs, n, O_WRONLY)) || imfs_pwrite(&fs, &root, writer, text, (size_t)length, 0) != length ||
+	if (!(writer = imfs_file_new(&fs, n, O_WRONLY)) ||
+	    imfs_pwrite(&fs, &root, writer, text, (size_t)length, 0) != length ||
 	    !(*made = imfs_file_new(&fs, n, flags))) {
 		if (writer)
 			imfs_file_drop(&fs, writer);

@@ -9,7 +9,7 @@
 #include "grate.h"
 
 #define PATH_ROOM 108
-#define BOUND 1024		/* how many bound names are remembered; the oldest are forgotten */
+#define BOUND     1024  /* how many bound names are remembered; the oldest are forgotten */
 
 struct address {
 	uint16_t family;
@@ -173,8 +173,8 @@ static bool original(const struct address *a, uint32_t length, char path[PATH_RO
 	uint64_t ino = 0;
 	size_t prefix = 1 + sizeof secret - 1, count = length - sizeof a->family - prefix;
 
-	if (!secret[0] || a->family != AF_UNIX || length <= sizeof a->family + prefix || count >= sizeof digits || a->path[0] ||
-	    memcmp(a->path + 1, secret, sizeof secret - 1))
+	if (!secret[0] || a->family != AF_UNIX || length <= sizeof a->family + prefix || count >= sizeof digits ||
+	    a->path[0] || memcmp(a->path + 1, secret, sizeof secret - 1))
 		return false;
 	memcpy(digits, a->path + prefix, count);
 	if (sscanf(digits, "%llx", (unsigned long long *)&ino) != 1)
@@ -197,8 +197,8 @@ void address_restore(struct lind_arg address, uint64_t room, struct lind_arg len
 	uint32_t length;
 	size_t size;
 
-	if (!address.value || lind_read(length_at, &length, sizeof length) || length <= sizeof a.family || length > sizeof a || room < length ||
-	    lind_read(address, &a, length) || !original(&a, length, path))
+	if (!address.value || lind_read(length_at, &length, sizeof length) || length <= sizeof a.family ||
+	    length > sizeof a || room < length || lind_read(address, &a, length) || !original(&a, length, path))
 		return;
 	size = strlen(path);
 	memset(a.path, 0, sizeof a.path);
@@ -235,7 +235,7 @@ int64_t on_recvfrom(const struct lind_call *c)
 /* recvmsg without room for control messages. */
 int64_t recvmsg_named(const struct lind_call *c)
 {
-	uint32_t name[2] = { 0, 0 };	/* the first two fields of struct msghdr: the address and its length */
+	uint32_t name[2] = { 0, 0 }; /* the first two fields of struct msghdr: the address and its length */
 	int64_t result;
 
 	if (lind_read(c->args[1], name, sizeof name))

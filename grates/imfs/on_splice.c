@@ -9,13 +9,13 @@
 #include "grate.h"
 #include "transfer.h"
 
-#define FLAGS 15u	/* SPLICE_F_* */
+#define FLAGS    15u /* SPLICE_F_* */
 #define NONBLOCK 2u
-#define MOST IMFS_CHUNK
+#define MOST     IMFS_CHUNK
 
 struct move {
-	uint64_t cage;			/* for whom */
-	struct lind_arg pipe;		/* the client's */
+	uint64_t cage;   /* for whom */
+	struct lind_arg pipe;  /* the client's */
 	struct side *file;
 	size_t length;
 	uint32_t flags;
@@ -23,11 +23,13 @@ struct move {
 	char *buffer;
 };
 
-static int64_t between(const struct move *m, uint32_t nr, struct lind_arg from, struct lind_arg to, size_t length, uint32_t flags)
+static int64_t between(
+    const struct move *m, uint32_t nr, struct lind_arg from, struct lind_arg to, size_t length, uint32_t flags)
 {
 	struct lind_arg none = { 0, m->cage }, size = { length, m->cage }, how = { flags, m->cage };
 
-	return nr == SYS_tee ? lind_call(nr, m->cage, from, to, size, how, none, none) : lind_call(nr, m->cage, from, none, to, none, size, how);
+	return nr == SYS_tee ? lind_call(nr, m->cage, from, to, size, how, none, none)
+			     : lind_call(nr, m->cage, from, none, to, none, size, how);
 }
 
 static int64_t to_pipe(struct move *m)
@@ -39,7 +41,8 @@ static int64_t to_pipe(struct move *m)
 	if ((r = write(m->own[1], m->buffer, (size_t)had)) != had)
 		r = -EIO;
 	else
-		r = between(m, SYS_splice, (struct lind_arg){ (uint64_t)m->own[0], lind_self() }, m->pipe, (size_t)had, m->flags);
+		r = between(m, SYS_splice, (struct lind_arg){ (uint64_t)m->own[0], lind_self() }, m->pipe, (size_t)had,
+		    m->flags);
 	side_unget(m->file, had - (r > 0 ? r : 0));
 	return r;
 }
@@ -109,7 +112,10 @@ static int may_splice(const struct side *in, const struct side *out, const struc
 static int64_t splice_sides(const struct lind_call *c, struct side *in, struct side *out)
 {
 	struct side *file = in->file ? in : out;
-	struct move m = { .cage = c->target, .pipe = (in->file ? out : in)->fd, .file = file, .flags = lind_arg32(c, 5),
+	struct move m = { .cage = c->target,
+		.pipe = (in->file ? out : in)->fd,
+		.file = file,
+		.flags = lind_arg32(c, 5),
 		.length = c->args[4].value < MOST ? (size_t)c->args[4].value : MOST };
 	int64_t r;
 

@@ -44,7 +44,8 @@ static int64_t outside_io(struct side *s, uint32_t plain, uint32_t at_offset, co
 
 	if (s->at_pos)
 		return lind_call(plain, s->fd.cage, s->fd, lind_mine(buffer), size, none, none, none);
-	return lind_call(at_offset, s->fd.cage, s->fd, lind_mine(buffer), size, (struct lind_arg){ (uint64_t)s->off, s->fd.cage }, none, none);
+	return lind_call(at_offset, s->fd.cage, s->fd, lind_mine(buffer), size,
+	    (struct lind_arg){ (uint64_t)s->off, s->fd.cage }, none, none);
 }
 
 /* So many bytes have gone through a side, or none if it is an errno; a file of ours is locked. */
@@ -198,7 +199,7 @@ int64_t on_copy_file_range(const struct lind_call *c)
 	if (lind_arg32(c, 5))
 		r = -EINVAL;
 	else if (!(r = may_copy(&in, &out, &length)) && (r = transfer(&in, &out, length)) >= 0 &&
-		 (side_give_offset(&in, c->args[1]) || side_give_offset(&out, c->args[3])))
+	    (side_give_offset(&in, c->args[1]) || side_give_offset(&out, c->args[3])))
 		r = -EFAULT;
 	side_give(&in);
 	return side_written(c, &out, r);

@@ -10,9 +10,11 @@
 #include <unistd.h>
 #include "grate.h"
 
-#define LARGEFILE 0100000u	/* which only what has a size shows */
-#define LONGEST 4096	/* events that the kernel is asked for at once */
-#define KNOWN (IN_ALL_EVENTS | IN_ONLYDIR | IN_DONT_FOLLOW | IN_EXCL_UNLINK | IN_MASK_CREATE | IN_MASK_ADD | IN_ISDIR | IN_ONESHOT | IN_UNMOUNT | IN_Q_OVERFLOW | IN_IGNORED)
+#define LARGEFILE 0100000u /* which only what has a size shows */
+#define LONGEST   4096 /* events that the kernel is asked for at once */
+#define KNOWN \
+	(IN_ALL_EVENTS | IN_ONLYDIR | IN_DONT_FOLLOW | IN_EXCL_UNLINK | IN_MASK_CREATE | IN_MASK_ADD | IN_ISDIR | \
+	    IN_ONESHOT | IN_UNMOUNT | IN_Q_OVERFLOW | IN_IGNORED)
 
 /* A file that nobody else has. Ending a watch of it makes an instance readable. */
 static char bell[32];
@@ -40,7 +42,8 @@ static void gather(struct imfs_watcher *w)
 
 			at += sizeof *event + event->len;
 			if (event->wd != rang || !(event->mask & IN_IGNORED))
-				imfs_watcher_add(w, event->wd, event->mask, event->cookie, event->name, event->len ? strlen(event->name) : 0);
+				imfs_watcher_add(w, event->wd, event->mask, event->cookie, event->name,
+				    event->len ? strlen(event->name) : 0);
 		}
 	w->rang = 0;
 }
@@ -243,7 +246,8 @@ int64_t watcher_read(const struct lind_call *c, const struct iovec *iov, uint64_
 			return done(-EBADF);
 		gather(f->node->watcher);
 		if (f->node->watcher->count) {
-			r = hand_over(f->node->watcher, (struct lind_arg){ (uintptr_t)iov->iov_base, c->args[1].cage }, count ? iov->iov_len : 0);
+			r = hand_over(f->node->watcher, (struct lind_arg){ (uintptr_t)iov->iov_base, c->args[1].cage },
+			    count ? iov->iov_len : 0);
 			if (f->node->watcher->count)
 				ring(f->node->watcher);
 			return done(r);

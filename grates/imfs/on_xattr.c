@@ -45,7 +45,8 @@ static int read_name(const struct lind_call *c, char name[IMFS_NAME + 2])
 }
 
 /* Both, for calls that need no more than that. */
-static struct imfs_node *subject_by_name(const struct lind_call *c, enum of of, char name[IMFS_NAME + 2], struct client **client, int64_t *r)
+static struct imfs_node *subject_by_name(
+    const struct lind_call *c, enum of of, char name[IMFS_NAME + 2], struct client **client, int64_t *r)
 {
 	int wrong = read_name(c, name);
 	struct imfs_node *n = subject(c, of, client, r);
@@ -73,7 +74,9 @@ static int64_t set(const struct lind_call *c, enum of of)
 	if (!wrong && size)
 		wrong = lind_read(c->args[2], value, (size_t)size);
 	if ((n = subject(c, of, &client, &r)))
-		r = done(wrong ? wrong : imfs_setxattr(&fs, n, &acting(c, client)->p.cred, name, value, (size_t)size, (int)lind_arg32(c, 4)));
+		r = done(wrong ? wrong
+			       : imfs_setxattr(&fs, n, &acting(c, client)->p.cred, name, value, (size_t)size,
+				     (int)lind_arg32(c, 4)));
 	free(value);
 	return r;
 }
@@ -130,9 +133,18 @@ static int64_t take_away(const struct lind_call *c, enum of of)
 }
 
 #define THREE(name, does) \
-	int64_t on_##name(const struct lind_call *c) { return does(c, BY_PATH); } \
-	int64_t on_l##name(const struct lind_call *c) { return does(c, BY_LINK); } \
-	int64_t on_f##name(const struct lind_call *c) { return does(c, BY_FD); }
+	int64_t on_##name(const struct lind_call *c) \
+	{ \
+		return does(c, BY_PATH); \
+	} \
+	int64_t on_l##name(const struct lind_call *c) \
+	{ \
+		return does(c, BY_LINK); \
+	} \
+	int64_t on_f##name(const struct lind_call *c) \
+	{ \
+		return does(c, BY_FD); \
+	}
 
 THREE(setxattr, set)
 THREE(getxattr, get)

@@ -11,15 +11,15 @@
 struct walk {
 	struct imfs *fs;
 	const struct imfs_process *p;
-	struct imfs_node *node;		/* NULL: outside */
-	const char *rest;		/* what is still to go: of the path, or of `room` once a link was put in front */
+	struct imfs_node *node;  /* NULL: outside */
+	const char *rest;  /* what is still to go: of the path, or of `room` once a link was put in front */
 	int links;
 	enum imfs_follow follow;
 	uint32_t resolve;
-	struct imfs_node *start;	/* which a scoped walk does not leave upwards: this node, */
-	const char *start_path;		/* or else this path outside */
-	struct imfs_at *out;		/* out->path is where we are while outside */
-	const char *tail;		/* what the last step there was beside a name: "." and so on mean what a link leads to */
+	struct imfs_node *start; /* which a scoped walk does not leave upwards: this node, */
+	const char *start_path;  /* or else this path outside */
+	struct imfs_at *out;  /* out->path is where we are while outside */
+	const char *tail;  /* what the last step there was beside a name: "." and so on mean what a link leads to */
 	char room[IMFS_PATH];
 };
 
@@ -90,7 +90,9 @@ static int outside_step(struct walk *w, const char *name, size_t length, bool la
 	char *path = w->out->path;
 	size_t end = strlen(path);
 
-	w->tail = length == 1 && name[0] == '.' ? "/." : w->out->slash || (length == 2 && name[0] == '.' && name[1] == '.') ? "/" : "";
+	w->tail = length == 1 && name[0] == '.'                                  ? "/."
+	    : w->out->slash || (length == 2 && name[0] == '.' && name[1] == '.') ? "/"
+										 : "";
 	if (length == 1 && name[0] == '.')
 		return 0;
 	if (length == 2 && name[0] == '.' && name[1] == '.') {
@@ -264,7 +266,7 @@ static int finish(struct walk *w)
 }
 
 int imfs_walk(struct imfs *fs, const struct imfs_process *p, struct imfs_node *start, const char *start_path,
-	const char *path, enum imfs_follow follow, struct imfs_at *at)
+    const char *path, enum imfs_follow follow, struct imfs_at *at)
 {
 	return imfs_walk_within(fs, p, start, start_path, path, follow, 0, at);
 }
@@ -280,9 +282,9 @@ static int begin(struct walk *w, const char *path)
 }
 
 int imfs_walk_within(struct imfs *fs, const struct imfs_process *p, struct imfs_node *start, const char *start_path,
-	const char *path, enum imfs_follow follow, uint32_t resolve, struct imfs_at *at)
+    const char *path, enum imfs_follow follow, uint32_t resolve, struct imfs_at *at)
 {
-	struct walk w;		/* not all of it is set: that would cost more than most walks */
+	struct walk w;  /* not all of it is set: that would cost more than most walks */
 	int r;
 
 	w.fs = fs;

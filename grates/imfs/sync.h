@@ -26,9 +26,9 @@ struct imfs_slot {
 };
 
 extern struct imfs_slot imfs_slots[IMFS_SLOTS];
-extern _Thread_local int imfs_my_slot;	/* -1: none yet; 0: the first that came, and no other */
-extern volatile int32_t imfs_company;		/* others than the first may come */
-extern volatile int32_t imfs_first_inside;	/* written by the first only */
+extern _Thread_local int imfs_my_slot; /* -1: none yet; 0: the first that came, and no other */
+extern volatile int32_t imfs_company;  /* others than the first may come */
+extern volatile int32_t imfs_first_inside; /* written by the first only */
 
 /* The slow sides, not to be inlined at link time. */
 __attribute__((cold, noinline)) void imfs_slot_wait(int32_t *word);

@@ -11,14 +11,14 @@
 #include <unistd.h>
 #include "grate.h"
 
-#define MOST 512	/* on their way at once; each has a descriptor of the grate's */
+#define MOST 512 /* on their way at once; each has a descriptor of the grate's */
 
 static struct travelling {
 	struct imfs_file *file;
 	uint64_t dev, ino;
 	int end;
 } travelling[MOST];
-static unsigned count;	/* under the lock, as all of this */
+static unsigned count; /* under the lock, as all of this */
 
 void travel_settle(void)
 {
@@ -79,7 +79,8 @@ static struct imfs_file *arrived(struct lind_arg fd, int *stands)
 	struct imfs_file *f = NULL;
 	struct stat st = { 0 };
 
-	if (!__atomic_load_n(&count, __ATOMIC_RELAXED) || lind_call(SYS_fstat, fd.cage, fd, lind_mine(&st), none, none, none, none) < 0)
+	if (!__atomic_load_n(&count, __ATOMIC_RELAXED) ||
+	    lind_call(SYS_fstat, fd.cage, fd, lind_mine(&st), none, none, none, none) < 0)
 		return NULL;
 	imfs_write_lock();
 	for (unsigned i = 0; i < count && !f; i++)
@@ -103,7 +104,7 @@ int travel_ends(uint64_t cage, struct client *client, uint32_t number, bool cloe
 
 	if (f)
 		r = lind_call(SYS_dup3, cage, (struct lind_arg){ (uint64_t)stands, lind_self() }, fd,
-			(struct lind_arg){ cloexec ? O_CLOEXEC : 0, cage }, none, none, none);
+		    (struct lind_arg){ cloexec ? O_CLOEXEC : 0, cage }, none, none, none);
 	imfs_write_lock();
 	if (r >= 0 && client->cage == cage && !(r = imfs_fd_room(&client->p.fds, number))) {
 		if (f)

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include "watch.h"
 
-#define MOST_EVENTS 16384u	/* that wait, as on Linux */
-#define FIRST_WATCH (1 << 24)	/* smaller ones are the kernel's */
+#define MOST_EVENTS  16384u /* that wait, as on Linux */
+#define FIRST_WATCH  (1 << 24) /* smaller ones are the kernel's */
 #define KEPT_OF_MASK (IN_ALL_EVENTS | IN_ONESHOT | IN_EXCL_UNLINK)
 
 static void no_ring(struct imfs_watcher *watcher)
@@ -45,7 +45,8 @@ struct imfs_watcher *imfs_watcher_new(struct imfs *fs, const struct imfs_cred *c
 
 static bool is_told(const struct imfs_event *last, int32_t number, uint32_t mask, const char *name, size_t length)
 {
-	return last && last->number == number && last->mask == mask && !(mask & IN_IGNORED) && last->length == length && !memcmp(last->name, name, length);
+	return last && last->number == number && last->mask == mask && !(mask & IN_IGNORED) && last->length == length &&
+	    !memcmp(last->name, name, length);
 }
 
 static struct imfs_event *event_new(struct imfs_watcher *w, size_t length)
@@ -61,7 +62,8 @@ static struct imfs_event *event_new(struct imfs_watcher *w, size_t length)
 
 /* Puts an event at the end of those that wait. Of some that are alike only the first waits; that
  * there were too many is told once. */
-void imfs_watcher_add(struct imfs_watcher *w, int32_t number, uint32_t mask, uint32_t cookie, const char *name, size_t length)
+void imfs_watcher_add(
+    struct imfs_watcher *w, int32_t number, uint32_t mask, uint32_t cookie, const char *name, size_t length)
 {
 	struct imfs_event *event;
 
@@ -143,8 +145,13 @@ int64_t imfs_watch(struct imfs_watcher *w, struct imfs_node *n, uint32_t mask)
 		return -ENOMEM;
 	}
 	*watch = (struct imfs_watch){
-		.next_of_node = n->watches, .at_node = &n->watches, .next_own = w->watches, .at_own = &w->watches,
-		.watcher = w, .number = w->next_number++, .mask = mask & KEPT_OF_MASK,
+		.next_of_node = n->watches,
+		.at_node = &n->watches,
+		.next_own = w->watches,
+		.at_own = &w->watches,
+		.watcher = w,
+		.number = w->next_number++,
+		.mask = mask & KEPT_OF_MASK,
 	};
 	if (watch->next_of_node)
 		watch->next_of_node->at_node = &watch->next_of_node;
@@ -211,12 +218,14 @@ void imfs_tell_slow(struct imfs_node *n, uint32_t mask)
 	imfs_tell_itself_slow(n, mask);
 }
 
-void imfs_tell_name_slow(struct imfs_node *dir, uint32_t mask, const struct imfs_node *n, const char *name, size_t length)
+void imfs_tell_name_slow(
+    struct imfs_node *dir, uint32_t mask, const struct imfs_node *n, const char *name, size_t length)
 {
 	tell(dir, mask | kind(n), 0, name, length);
 }
 
-void imfs_tell_move_slow(const struct imfs_at *from, const struct imfs_at *to, struct imfs_node *n, struct imfs_node *replaced)
+void imfs_tell_move_slow(
+    const struct imfs_at *from, const struct imfs_at *to, struct imfs_node *n, struct imfs_node *replaced)
 {
 	uint32_t cookie = ++last_cookie;
 

@@ -20,11 +20,11 @@ struct imfs_watcher {
 	struct imfs *fs;
 	struct imfs_watch *watches;
 	struct imfs_event *first, *last, **at_end;
-	struct imfs_event *overflow;	/* kept for when there are too many; NULL while it waits */
+	struct imfs_event *overflow; /* kept for when there are too many; NULL while it waits */
 	uint32_t count;
-	uint64_t bytes;			/* that those which wait take of a buffer */
+	uint64_t bytes;   /* that those which wait take of a buffer */
 	int32_t next_number;
-	int fd, rang;			/* for the grate: an instance of the kernel's, and what made that readable for ours */
+	int fd, rang;   /* for the grate: an instance of the kernel's, and what made that readable for ours */
 };
 
 /* A node that is watched. */
@@ -36,11 +36,13 @@ struct imfs_watch {
 	uint32_t mask;
 };
 
-struct imfs_watcher *imfs_watcher_new(struct imfs *fs, const struct imfs_cred *cred, struct imfs_node **node);	/* NULL: no memory */
+struct imfs_watcher *imfs_watcher_new(
+    struct imfs *fs, const struct imfs_cred *cred, struct imfs_node **node); /* NULL: no memory */
 void imfs_watcher_end(struct imfs_watcher *watcher);
-void imfs_watcher_add(struct imfs_watcher *watcher, int32_t number, uint32_t mask, uint32_t cookie, const char *name, size_t length);
-void imfs_watcher_took(struct imfs_watcher *watcher);	/* the first event was told */
-int64_t imfs_watch(struct imfs_watcher *watcher, struct imfs_node *n, uint32_t mask);	/* its number */
+void imfs_watcher_add(
+    struct imfs_watcher *watcher, int32_t number, uint32_t mask, uint32_t cookie, const char *name, size_t length);
+void imfs_watcher_took(struct imfs_watcher *watcher); /* the first event was told */
+int64_t imfs_watch(struct imfs_watcher *watcher, struct imfs_node *n, uint32_t mask); /* its number */
 int imfs_unwatch(struct imfs_watcher *watcher, int32_t number);
 /* The first event waits now; the watcher is about to end. Nothing if not set. The lock is held
  * for writing. */
@@ -52,13 +54,15 @@ static inline uint64_t imfs_event_size(const struct imfs_event *event)
 {
 	return 16u + (event->length ? (event->length + 16u) / 16u * 16u : 0);
 }
-extern unsigned imfs_watches;	/* how many there are */
+extern unsigned imfs_watches; /* how many there are */
 void imfs_tell_slow(struct imfs_node *n, uint32_t mask);
 void imfs_tell_itself_slow(struct imfs_node *n, uint32_t mask);
-void imfs_tell_name_slow(struct imfs_node *dir, uint32_t mask, const struct imfs_node *n, const char *name, size_t length);
-void imfs_tell_move_slow(const struct imfs_at *from, const struct imfs_at *to, struct imfs_node *n, struct imfs_node *replaced);
+void imfs_tell_name_slow(
+    struct imfs_node *dir, uint32_t mask, const struct imfs_node *n, const char *name, size_t length);
+void imfs_tell_move_slow(
+    const struct imfs_at *from, const struct imfs_at *to, struct imfs_node *n, struct imfs_node *replaced);
 bool imfs_is_watched_slow(const struct imfs_node *n);
-void imfs_watches_end(struct imfs_node *n);	/* the node is about to go */
+void imfs_watches_end(struct imfs_node *n); /* the node is about to go */
 /* Something happened to a file: who watches it, or a directory where it has a name, is told. */
 static inline void imfs_tell(struct imfs_node *n, uint32_t mask)
 {
@@ -72,7 +76,8 @@ static inline void imfs_tell_itself(struct imfs_node *n, uint32_t mask)
 		imfs_tell_itself_slow(n, mask);
 }
 /* A name of `n` has come to a directory, or is gone. */
-static inline void imfs_tell_name(struct imfs_node *dir, uint32_t mask, const struct imfs_node *n, const char *name, size_t length)
+static inline void imfs_tell_name(
+    struct imfs_node *dir, uint32_t mask, const struct imfs_node *n, const char *name, size_t length)
 {
 	if (imfs_watches)
 		imfs_tell_name_slow(dir, mask, n, name, length);

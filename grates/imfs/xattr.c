@@ -97,7 +97,8 @@ int imfs_xattr_add(struct imfs *fs, struct imfs_node *n, const char *name, const
 	return 0;
 }
 
-int imfs_setxattr(struct imfs *fs, struct imfs_node *n, const struct imfs_cred *cred, const char *name, const void *value, size_t size, int flags)
+int imfs_setxattr(struct imfs *fs, struct imfs_node *n, const struct imfs_cred *cred, const char *name,
+    const void *value, size_t size, int flags)
 {
 	struct imfs_xattr **old;
 	int r;
@@ -128,7 +129,8 @@ int imfs_setxattr(struct imfs *fs, struct imfs_node *n, const struct imfs_cred *
 	return 0;
 }
 
-int64_t imfs_getxattr(struct imfs *fs, struct imfs_node *n, const struct imfs_cred *cred, const char *name, const void **value)
+int64_t imfs_getxattr(
+    struct imfs *fs, struct imfs_node *n, const struct imfs_cred *cred, const char *name, const void **value)
 {
 	const struct imfs_xattr *x;
 	int r;

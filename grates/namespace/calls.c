@@ -9,8 +9,8 @@
 /* Rounds of waiting: first without a call, since who is waited for is at work on another
  * processor and soon done, and what else wants this one would keep it for milliseconds; then
  * others are let go first; then it sleeps. */
-#define AT_ONCE 20
-#define QUICK (AT_ONCE + 100)
+#define AT_ONCE          20
+#define QUICK            (AT_ONCE + 100)
 #define PATIENT_IN_DOUBT 400
 
 /* Those that an exec ended are not counted any more. */

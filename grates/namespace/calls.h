@@ -4,9 +4,9 @@
 
 #include "tables.h"
 
-void calls_ended(struct client *client);	/* all its threads have ended, or all but one */
+void calls_ended(struct client *client); /* all its threads have ended, or all but one */
 void making_begins(struct client *client);
-void waiting_begins(struct client *client);	/* the same, of a call that may wait for somebody else */
+void waiting_begins(struct client *client); /* the same, of a call that may wait for somebody else */
 void making_ends(struct client *client);
 void moving_begins(struct client *client);
 void moving_ends(struct client *client);

@@ -10,7 +10,7 @@
 #include "paths.h"
 #include <lind/syscall_table.h>
 
-#define ROWS (sizeof lind_syscalls / sizeof *lind_syscalls)
+#define ROWS    (sizeof lind_syscalls / sizeof *lind_syscalls)
 #define NUMBERS 1008
 
 bool by_call;
@@ -21,7 +21,12 @@ static bool chosen[NUMBERS];
 static bool is_lifecycle(uint32_t nr)
 {
 	switch (nr) {
-	case SYS_clone: case SYS_spawn: case SYS_execve: case SYS_execveat: case SYS_exit: case SYS_exit_group:
+	case SYS_clone:
+	case SYS_spawn:
+	case SYS_execve:
+	case SYS_execveat:
+	case SYS_exit:
+	case SYS_exit_group:
 		return true;
 	default:
 		return false;
@@ -32,9 +37,23 @@ static bool is_lifecycle(uint32_t nr)
 static bool is_state(uint32_t nr)
 {
 	switch (nr) {
-	case SYS_umask: case SYS_setuid: case SYS_setgid: case SYS_setreuid: case SYS_setregid: case SYS_setresuid: case SYS_setresgid:
-	case SYS_setgroups: case SYS_setfsuid: case SYS_setfsgid: case SYS_capset: case SYS_unshare: case SYS_setrlimit: case SYS_prlimit64:
-	case SYS_register_handler: case SYS_copy_data_between_cages: case SYS_copy_handler_table_to_cage:
+	case SYS_umask:
+	case SYS_setuid:
+	case SYS_setgid:
+	case SYS_setreuid:
+	case SYS_setregid:
+	case SYS_setresuid:
+	case SYS_setresgid:
+	case SYS_setgroups:
+	case SYS_setfsuid:
+	case SYS_setfsgid:
+	case SYS_capset:
+	case SYS_unshare:
+	case SYS_setrlimit:
+	case SYS_prlimit64:
+	case SYS_register_handler:
+	case SYS_copy_data_between_cages:
+	case SYS_copy_handler_table_to_cage:
 		return true;
 	default:
 		return is_lifecycle(nr);
@@ -68,7 +87,8 @@ static bool in_class(const struct lind_syscall *row, const char *class)
 	return !strcmp(row->area, class);
 }
 
-static const char *const classes[] = { "file", "desc", "network", "memory", "process", "ipc", "signal", "time", "wait", "sync", "fs" };
+static const char *const classes[] = { "file", "desc", "network", "memory", "process", "ipc", "signal", "time", "wait",
+	"sync", "fs" };
 
 static bool choose_word(const char *word, bool yes)
 {
@@ -137,8 +157,16 @@ const char *add_calls_file(const char *value)
 static bool is_memory(uint32_t nr)
 {
 	switch (nr) {
-	case SYS_munmap: case SYS_mremap: case SYS_msync: case SYS_mprotect: case SYS_madvise: case SYS_mincore: case SYS_mlock:
-	case SYS_munlock: case SYS_mlock2: case SYS_brk:
+	case SYS_munmap:
+	case SYS_mremap:
+	case SYS_msync:
+	case SYS_mprotect:
+	case SYS_madvise:
+	case SYS_mincore:
+	case SYS_mlock:
+	case SYS_munlock:
+	case SYS_mlock2:
+	case SYS_brk:
 		return true;
 	default:
 		return false;
@@ -155,13 +183,17 @@ static lind_handle_fn *mover(uint32_t nr)
 		return on_close_range;
 	case SYS_dup:
 		return on_dup;
-	case SYS_dup2: case SYS_dup3:
+	case SYS_dup2:
+	case SYS_dup3:
 		return on_dup2;
 	case SYS_fcntl:
 		return on_fcntl;
-	case SYS_pipe: case SYS_pipe2: case SYS_socketpair:
+	case SYS_pipe:
+	case SYS_pipe2:
+	case SYS_socketpair:
 		return on_pair;
-	case SYS_accept: case SYS_accept4:
+	case SYS_accept:
+	case SYS_accept4:
 		return on_accept;
 	case SYS_sendmsg:
 		return on_send;
@@ -171,13 +203,20 @@ static lind_handle_fn *mover(uint32_t nr)
 		return on_receive;
 	case SYS_recvmmsg:
 		return on_receive_many;
-	case SYS_open: case SYS_openat: case SYS_openat2: case SYS_creat:
+	case SYS_open:
+	case SYS_openat:
+	case SYS_openat2:
+	case SYS_creat:
 		return on_path;
 	case SYS_chdir:
 		return on_chdir;
 	case SYS_fchdir:
 		return on_fchdir;
-	case SYS_rename: case SYS_renameat: case SYS_renameat2: case SYS_rmdir: case SYS_unlinkat:
+	case SYS_rename:
+	case SYS_renameat:
+	case SYS_renameat2:
+	case SYS_rmdir:
+	case SYS_unlinkat:
 		return by_path ? on_path : NULL;
 	default:
 		return NULL;
@@ -194,13 +233,17 @@ static lind_handle_fn *matched(uint32_t nr, const struct lind_syscall *row)
 	switch (nr) {
 	case SYS_mmap:
 		return on_mmap;
-	case SYS_poll: case SYS_ppoll:
+	case SYS_poll:
+	case SYS_ppoll:
 		return on_poll;
-	case SYS_select: case SYS_pselect6:
+	case SYS_select:
+	case SYS_pselect6:
 		return on_select;
 	case SYS_getcwd:
 		return on_getcwd;
-	case SYS_connect: case SYS_bind: case SYS_sendto:
+	case SYS_connect:
+	case SYS_bind:
+	case SYS_sendto:
 		return on_address;
 	case SYS_epoll_ctl:
 		return on_fds;
@@ -218,17 +261,28 @@ static lind_handle_fn *matched(uint32_t nr, const struct lind_syscall *row)
 /* The conditions of handlers that enter, in words. */
 const char *when(uint32_t nr, lind_handle_fn *handle)
 {
-	static const struct { lind_handle_fn *handle; const char *when; } conditions[] = {
-		{ on_enter, "" }, { on_clone, "" }, { on_memory, "once a file that is inside was mapped" },
+	static const struct {
+		lind_handle_fn *handle;
+		const char *when;
+	} conditions[] = {
+		{ on_enter, "" },
+		{ on_clone, "" },
+		{ on_memory, "once a file that is inside was mapped" },
 		{ on_mmap, "if it maps a file that is inside, and once one was mapped" },
-		{ on_poll, "if a descriptor in its set is inside" }, { on_select, "if a descriptor in its set is inside" },
-		{ on_getcwd, "if the working directory is inside" }, { on_address, "if its address matches, or its socket is inside" },
+		{ on_poll, "if a descriptor in its set is inside" },
+		{ on_select, "if a descriptor in its set is inside" },
+		{ on_getcwd, "if the working directory is inside" },
+		{ on_address, "if its address matches, or its socket is inside" },
 		{ on_send, "if its address matches, or its socket or a descriptor in it is inside" },
 		{ on_send_many, "if its address matches, or its socket or a descriptor in it is inside" },
 		{ on_receive, "if its socket is inside, and once a descriptor from inside was sent" },
 		{ on_receive_many, "if its socket is inside, and once a descriptor from inside was sent" },
-		{ on_fds, "if one of its descriptors is inside" }, { on_dup2, "if one of its descriptors is inside" },
-		{ on_close_range, "once a descriptor is inside" }, { on_pair, NULL }, { on_control_past, NULL }, { on_made, NULL },
+		{ on_fds, "if one of its descriptors is inside" },
+		{ on_dup2, "if one of its descriptors is inside" },
+		{ on_close_range, "once a descriptor is inside" },
+		{ on_pair, NULL },
+		{ on_control_past, NULL },
+		{ on_made, NULL },
 	};
 
 	(void)nr;

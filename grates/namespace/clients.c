@@ -93,13 +93,16 @@ static void exit_client(void *state, uint64_t cage, int status)
 	pthread_mutex_unlock(&lock);
 }
 
-const struct lind_lifecycle lifecycle = { .start = start, .fork = fork_client, .exec = exec_client, .exit = exit_client };
+const struct lind_lifecycle lifecycle = {
+	.start = start, .fork = fork_client, .exec = exec_client, .exit = exit_client
+};
 
 void client_entered(void *state, uint64_t cage)
 {
 	char path[PATH_MAX];
 	struct lind_arg none = { 0, cage };
-	int64_t r = lind_call(SYS_getcwd, cage, lind_mine(path), (struct lind_arg){ sizeof path, cage }, none, none, none, none);
+	int64_t r = lind_call(
+	    SYS_getcwd, cage, lind_mine(path), (struct lind_arg){ sizeof path, cage }, none, none, none, none);
 
 	mark_start_fds(state);
 	if (by_path && r > 0 && below_a_prefix(path))

@@ -21,9 +21,11 @@
 #include "words.h"
 
 #define FDS_SET_MAX 1024u
-#define POLL_MAX 4096u
+#define POLL_MAX    4096u
 
-static struct { uint32_t first, last; } start_fds[8];
+static struct {
+	uint32_t first, last;
+} start_fds[8];
 static size_t start_count;
 
 const char *add_start_fds(const char *value)
@@ -91,7 +93,8 @@ void mark_start_fds(struct client *client)
  * nothing is written to cost nothing. */
 void fds_init(struct client *client)
 {
-	client->fds = mmap(NULL, LIND_FDS * sizeof *client->fds, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	client->fds =
+	    mmap(NULL, LIND_FDS * sizeof *client->fds, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (client->fds == MAP_FAILED)
 		lind_die("out of memory for descriptors");
 	for (uint32_t fd = 0; by_property && fd < LIND_FDS; fd++)
@@ -226,7 +229,8 @@ int64_t on_close(const struct lind_call *c)
 /* Of a client with threads: number by number. */
 static int64_t close_range_while_it_changes(const struct lind_call *c, struct client *client)
 {
-	uint32_t first = lind_arg32(c, 0), last = lind_arg32(c, 1) < LIND_FDS ? lind_arg32(c, 1) : LIND_FDS - 1, fd, *mine;
+	uint32_t first = lind_arg32(c, 0), last = lind_arg32(c, 1) < LIND_FDS ? lind_arg32(c, 1) : LIND_FDS - 1, fd,
+		 *mine;
 	int64_t r = -EINTR;
 
 	if (first > last)
@@ -384,7 +388,8 @@ int64_t on_select(const struct lind_call *c)
 	for (int i = 1; i <= 3 && (int32_t)lind_arg32(c, 0) > 0; i++) {
 		struct client *client = lind_client(c->args[i].cage);
 
-		if (!c->args[i].value || !client || !may_own(client) || lind_read(c->args[i], set, (count + 31) / 32 * 4))
+		if (!c->args[i].value || !client || !may_own(client) ||
+		    lind_read(c->args[i], set, (count + 31) / 32 * 4))
 			continue;
 		for (uint32_t fd = 0; fd < count; fd++)
 			if (set[fd / 32] >> fd % 32 & 1 && in_set(client, fd))

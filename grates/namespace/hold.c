@@ -31,7 +31,8 @@ static void threads_begin(struct client *client, uint64_t cage)
 	atomic_store(&any, true);
 	for (uint32_t fd = 0; fd < LIND_FDS; fd++)
 		if (!(fd_word(client, fd) & INSIDE) && !(by_property && fd < LOOKED_AT && fd_look(client, fd)))
-			fd_set_word(client, fd, fd < LOOKED_AT && lind_call_plain(SYS_fcntl, cage, fd, F_GETFD, 0, 0) >= 0 ? HELD : 0);
+			fd_set_word(client, fd,
+			    fd < LOOKED_AT && lind_call_plain(SYS_fcntl, cage, fd, F_GETFD, 0, 0) >= 0 ? HELD : 0);
 }
 
 /* exec: one thread is left. */
@@ -93,7 +94,8 @@ int hold(struct client *client, struct lind_arg fd, struct lind_arg *held, bool 
 		unsigned making, moving;
 		int64_t own;
 
-		own = lind_call(SYS_fcntl, lind_self(), fd, (struct lind_arg){ F_DUPFD_CLOEXEC, lind_self() }, none, none, none, none);
+		own = lind_call(SYS_fcntl, lind_self(), fd, (struct lind_arg){ F_DUPFD_CLOEXEC, lind_self() }, none,
+		    none, none, none);
 		if (own < 0)
 			return (int)own;
 		/* In this order: who was making has marked what came of it. */
@@ -101,7 +103,8 @@ int hold(struct client *client, struct lind_arg fd, struct lind_arg *held, bool 
 		moving = others(&client->moving);
 		if (fd_word(client, number) == was && (was & (HELD | INSIDE) || !(making | moving))) {
 			*held = (struct lind_arg){ (uint64_t)own, lind_self() };
-			*inside = was & INSIDE || (by_property && !(was & HELD) && fd_matches(lind_self(), (uint32_t)own));
+			*inside =
+			    was & INSIDE || (by_property && !(was & HELD) && fd_matches(lind_self(), (uint32_t)own));
 			if (*inside && !(was & INSIDE))
 				fd_mark(client, number);
 			return 0;

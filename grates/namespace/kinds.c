@@ -13,14 +13,36 @@
 #include "kinds.h"
 #include "links.h"
 
-
 enum {
-	REGULAR = 1, DIRECTORY = 1 << 1, LINK = 1 << 2, PIPE = 1 << 3, SOCKET = 1 << 4, CHARDEV = 1 << 5, TTY = 1 << 6, BLOCKDEV = 1 << 7,
+	REGULAR = 1,
+	DIRECTORY = 1 << 1,
+	LINK = 1 << 2,
+	PIPE = 1 << 3,
+	SOCKET = 1 << 4,
+	CHARDEV = 1 << 5,
+	TTY = 1 << 6,
+	BLOCKDEV = 1 << 7,
 	/* Without a name in a directory: ANON is all of these, and what else there is. */
-	ANON = 1 << 8, MEMFD = 1 << 9, EPOLL = 1 << 10, EVENTFD = 1 << 11, TIMERFD = 1 << 12, SIGNALFD = 1 << 13, INOTIFY = 1 << 14, PIDFD = 1 << 15,
+	ANON = 1 << 8,
+	MEMFD = 1 << 9,
+	EPOLL = 1 << 10,
+	EVENTFD = 1 << 11,
+	TIMERFD = 1 << 12,
+	SIGNALFD = 1 << 13,
+	INOTIFY = 1 << 14,
+	PIDFD = 1 << 15,
 };
 
-enum { READABLE = 1, WRITABLE = 2, READONLY = 4, WRITEONLY = 8, READWRITE = 16, APPEND = 32, NONBLOCK = 64, BY_PATH = 128 };
+enum {
+	READABLE = 1,
+	WRITABLE = 2,
+	READONLY = 4,
+	WRITEONLY = 8,
+	READWRITE = 16,
+	APPEND = 32,
+	NONBLOCK = 64,
+	BY_PATH = 128
+};
 
 struct word {
 	const char *name;
@@ -28,14 +50,36 @@ struct word {
 };
 
 static const struct word kinds[] = {
-	{ "file", REGULAR }, { "dir", DIRECTORY }, { "link", LINK }, { "pipe", PIPE }, { "fifo", PIPE }, { "socket", SOCKET }, { "chardev", CHARDEV },
-	{ "tty", TTY }, { "blockdev", BLOCKDEV }, { "anon", ANON }, { "memfd", MEMFD }, { "epoll", EPOLL }, { "eventfd", EVENTFD },
-	{ "timerfd", TIMERFD }, { "signalfd", SIGNALFD }, { "inotify", INOTIFY }, { "pidfd", PIDFD }, { NULL, 0 },
+	{ "file", REGULAR },
+	{ "dir", DIRECTORY },
+	{ "link", LINK },
+	{ "pipe", PIPE },
+	{ "fifo", PIPE },
+	{ "socket", SOCKET },
+	{ "chardev", CHARDEV },
+	{ "tty", TTY },
+	{ "blockdev", BLOCKDEV },
+	{ "anon", ANON },
+	{ "memfd", MEMFD },
+	{ "epoll", EPOLL },
+	{ "eventfd", EVENTFD },
+	{ "timerfd", TIMERFD },
+	{ "signalfd", SIGNALFD },
+	{ "inotify", INOTIFY },
+	{ "pidfd", PIDFD },
+	{ NULL, 0 },
 };
 
 static const struct word flags[] = {
-	{ "readable", READABLE }, { "writable", WRITABLE }, { "readonly", READONLY }, { "writeonly", WRITEONLY }, { "readwrite", READWRITE },
-	{ "append", APPEND }, { "nonblock", NONBLOCK }, { "path", BY_PATH }, { NULL, 0 },
+	{ "readable", READABLE },
+	{ "writable", WRITABLE },
+	{ "readonly", READONLY },
+	{ "writeonly", WRITEONLY },
+	{ "readwrite", READWRITE },
+	{ "append", APPEND },
+	{ "nonblock", NONBLOCK },
+	{ "path", BY_PATH },
+	{ NULL, 0 },
 };
 
 /* Of the first one has to hold, if there is one; of the second, which stood after `!`, none may. */
@@ -113,9 +157,16 @@ bool identify(struct lind_arg fd, struct stat *st)
 static uint32_t nameless_kind(struct lind_arg fd)
 {
 	static const struct word names[] = {
-		{ "anon_inode:[eventpoll]", EPOLL }, { "anon_inode:[eventfd]", EVENTFD }, { "anon_inode:[timerfd]", TIMERFD },
-		{ "anon_inode:[signalfd]", SIGNALFD }, { "anon_inode:inotify", INOTIFY }, { "anon_inode:[inotify]", INOTIFY }, { "anon_inode:[pidfd]", PIDFD },
-		{ "pidfd:", PIDFD }, { "/memfd:", MEMFD }, { NULL, 0 },
+		{ "anon_inode:[eventpoll]", EPOLL },
+		{ "anon_inode:[eventfd]", EVENTFD },
+		{ "anon_inode:[timerfd]", TIMERFD },
+		{ "anon_inode:[signalfd]", SIGNALFD },
+		{ "anon_inode:inotify", INOTIFY },
+		{ "anon_inode:[inotify]", INOTIFY },
+		{ "anon_inode:[pidfd]", PIDFD },
+		{ "pidfd:", PIDFD },
+		{ "/memfd:", MEMFD },
+		{ NULL, 0 },
 	};
 	char text[PATH_MAX];
 	const struct word *w = names;
@@ -134,7 +185,8 @@ static uint32_t kind_of(struct lind_arg fd, const struct stat *st)
 
 	switch (st->st_mode & S_IFMT) {
 	case S_IFREG:
-		return !st->st_nlink && control(fd, F_GET_SEALS) >= 0 && nameless_kind(fd) & MEMFD ? ANON | MEMFD : REGULAR;
+		return !st->st_nlink && control(fd, F_GET_SEALS) >= 0 && nameless_kind(fd) & MEMFD ? ANON | MEMFD
+												   : REGULAR;
 	case S_IFDIR:
 		return DIRECTORY;
 	case S_IFLNK:
@@ -146,7 +198,11 @@ static uint32_t kind_of(struct lind_arg fd, const struct stat *st)
 	case S_IFBLK:
 		return BLOCKDEV;
 	case S_IFCHR:
-		return CHARDEV | (lind_call(SYS_ioctl, fd.cage, fd, (struct lind_arg){ TCGETS, fd.cage }, lind_mine(&settings), none, none, none) < 0 ? 0 : TTY);
+		return CHARDEV |
+		    (lind_call(SYS_ioctl, fd.cage, fd, (struct lind_arg){ TCGETS, fd.cage }, lind_mine(&settings), none,
+			 none, none) < 0
+			    ? 0
+			    : TTY);
 	default:
 		return nameless_kind(fd);
 	}
@@ -162,7 +218,8 @@ uint32_t fd_lasting_kind(struct lind_arg fd, const struct stat *st)
 
 static uint32_t flag_words(uint32_t open)
 {
-	static const uint32_t access[] = { READABLE | READONLY, WRITABLE | WRITEONLY, READABLE | WRITABLE | READWRITE, 0 };
+	static const uint32_t access[] = { READABLE | READONLY, WRITABLE | WRITEONLY, READABLE | WRITABLE | READWRITE,
+		0 };
 
 	if (open & O_PATH)
 		return BY_PATH;
@@ -177,7 +234,8 @@ bool fd_matches(uint64_t cage, uint32_t number)
 
 	if (open < 0 || !chosen_by(&wanted_flags, flag_words((uint32_t)open)))
 		return false;
-	return !(wanted_kinds.some | wanted_kinds.none) || (identify(fd, &st) && chosen_by(&wanted_kinds, kind_of(fd, &st)));
+	return !(wanted_kinds.some | wanted_kinds.none) ||
+	    (identify(fd, &st) && chosen_by(&wanted_kinds, kind_of(fd, &st)));
 }
 
 bool fd_made_outside(struct client *client, uint32_t fd)

@@ -4,7 +4,9 @@
 int64_t read_link(uint64_t cage, const char *path, char target[PATH_MAX], bool inside)
 {
 	struct lind_arg none = { 0, cage };
-	struct lind_call ask = { .nr = SYS_readlink, .caller = cage, .target = cage,
+	struct lind_call ask = { .nr = SYS_readlink,
+		.caller = cage,
+		.target = cage,
 		.args = { lind_mine(path), lind_mine(target), { PATH_MAX - 1, cage }, none, none, none } };
 	int64_t r = inside ? enter(&ask) : lind_forward(&ask);
 

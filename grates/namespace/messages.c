@@ -20,16 +20,16 @@
 #include "sent.h"
 #include "words.h"
 
-#define TURNED (-0x10000)	/* no errno: what was outside a moment ago is inside */
+#define TURNED (-0x10000) /* no errno: what was outside a moment ago is inside */
 
 /* The state while the descriptors of a message are handled. */
 struct passing {
 	struct client *client;
 	uint64_t cage;
-	bool frozen;			/* nobody lets go of its numbers meanwhile */
-	bool inside;			/* one of them is */
+	bool frozen;   /* nobody lets go of its numbers meanwhile */
+	bool inside;   /* one of them is */
 	uint32_t since;
-	int *copies;			/* ours, that go instead of the client's */
+	int *copies;   /* ours, that go instead of the client's */
 	size_t count;
 };
 
@@ -217,7 +217,8 @@ int64_t on_send(const struct lind_call *c)
 }
 
 /* Whether it enters, and by which descriptor it goes if not: `held`, if that is one. */
-static int64_t where_to_receive(const struct lind_call *c, struct client *client, bool control, struct lind_arg *held, bool *inside)
+static int64_t where_to_receive(
+    const struct lind_call *c, struct client *client, bool control, struct lind_arg *held, bool *inside)
 {
 	bool numbers_change = atomic_load(&client->threads) && c->args[0].cage == c->target;
 	struct lind_call waits = *c;

@@ -12,11 +12,16 @@
 #include "sent.h"
 #include "where.h"
 
-#define RULES 64
+#define RULES     64
 #define NAME_ROOM 128
 
-static struct { uint8_t bytes[16]; unsigned bits; } addresses[RULES];
-static struct { uint16_t first, last; } ports[RULES];
+static struct {
+	uint8_t bytes[16];
+	unsigned bits;
+} addresses[RULES];
+static struct {
+	uint16_t first, last;
+} ports[RULES];
 static size_t address_count, port_count;
 
 static bool parse_port(const char *from, char **end, uint16_t *port)

@@ -8,12 +8,12 @@
 #include "kinds.h"
 #include "sent.h"
 
-#define NUMBERS_LOOKED_AT 1024u	/* for other descriptors of a socket that turns out to be inside */
+#define NUMBERS_LOOKED_AT 1024u /* for other descriptors of a socket that turns out to be inside */
 
 struct file {
 	uint64_t dev, ino;
-	uint32_t kind;		/* which one, of those without a name: they share an inode. 0 where nothing is */
-	uint32_t access;	/* what F_SETFL cannot change */
+	uint32_t kind;  /* which one, of those without a name: they share an inode. 0 where nothing is */
+	uint32_t access; /* what F_SETFL cannot change */
 };
 
 /* A table with a place for each, at the hash of its inode number or behind it; never full. */
@@ -31,7 +31,8 @@ static struct file file_of(struct lind_arg fd, const struct stat *st)
 {
 	int64_t open = lind_call_plain(SYS_fcntl, fd.cage, (uint32_t)fd.value, F_GETFL, 0, 0);
 
-	return (struct file){ st->st_dev, st->st_ino, fd_lasting_kind(fd, st), open < 0 ? 0 : (uint32_t)open & (O_ACCMODE | O_PATH) };
+	return (struct file){ st->st_dev, st->st_ino, fd_lasting_kind(fd, st),
+		open < 0 ? 0 : (uint32_t)open & (O_ACCMODE | O_PATH) };
 }
 
 /* Where it is, or would be. The lock is held, and there is a table. */
@@ -39,7 +40,9 @@ static struct file *place_of(struct file *table, size_t room, const struct file 
 {
 	size_t at = (size_t)(f->ino * 0x9e3779b97f4a7c15ull >> 32) % room;
 
-	while (table[at].kind && (table[at].dev != f->dev || table[at].ino != f->ino || table[at].kind != f->kind || table[at].access != f->access))
+	while (table[at].kind &&
+	    (table[at].dev != f->dev || table[at].ino != f->ino || table[at].kind != f->kind ||
+		table[at].access != f->access))
 		at = (at + 1) % room;
 	return &table[at];
 }
@@ -99,7 +102,8 @@ void adopt(const struct lind_call *c, int arg)
 		return;
 	remember(c->args[arg], &this);
 	for (uint32_t fd = 0; fd < NUMBERS_LOOKED_AT; fd++)
-		if (identify((struct lind_arg){ fd, cage }, &other) && other.st_dev == this.st_dev && other.st_ino == this.st_ino)
+		if (identify((struct lind_arg){ fd, cage }, &other) && other.st_dev == this.st_dev &&
+		    other.st_ino == this.st_ino)
 			fd_mark(client, fd);
 	fd_mark(client, lind_arg32(c, arg));
 }

@@ -22,26 +22,26 @@ enum { INSIDE = 1, HELD = 2, LETTING = 4, WORD_STEP = 8, WORD_COUNT = 0x7ffffff8
 #define AT_WORK 64
 
 struct client {
-	_Atomic uint64_t cage;		/* 0 between two of them */
+	_Atomic uint64_t cage;  /* 0 between two of them */
 	/* A word for each of LIND_FDS descriptors: INSIDE or HELD, LETTING, and the stamp of its last
 	 * change. The kernel looks here before it enters on_fd, and enters it for LIND_FD_ASK. A word
 	 * has LIND_FD_ASK while threads change descriptors outside, and where the kind decides and is
 	 * not known. */
 	_Atomic uint32_t *fds;
-	_Atomic uint32_t fds_end;	/* above all that was ever inside */
-	_Atomic uint32_t fds_seen;	/* above all that was ever made, where what they are decides */
-	_Atomic uint32_t stamp;		/* of the last change of a word, which holds it */
-	atomic_bool mapped;		/* has mapped a file that is inside */
-	atomic_bool owns;		/* has or had descriptors inside */
-	atomic_bool threads;		/* had more than one since it was started */
-	atomic_uint making, moving;	/* calls under way that may make a descriptor inside; the second do not wait */
-	_Atomic uint32_t at_work[AT_WORK], tickets;	/* a ticket for each of them, or 0; WAITS if it may wait for long */
-	atomic_uint crowd;		/* those for which there was no place */
-	atomic_uint letting, frozen;	/* calls under way that let go of numbers; and those during which nobody may */
-	pthread_mutex_t lock;		/* of what follows, and while somebody else marks what matches */
+	_Atomic uint32_t fds_end; /* above all that was ever inside */
+	_Atomic uint32_t fds_seen; /* above all that was ever made, where what they are decides */
+	_Atomic uint32_t stamp;  /* of the last change of a word, which holds it */
+	atomic_bool mapped;  /* has mapped a file that is inside */
+	atomic_bool owns;  /* has or had descriptors inside */
+	atomic_bool threads;  /* had more than one since it was started */
+	atomic_uint making, moving; /* calls under way that may make a descriptor inside; the second do not wait */
+	_Atomic uint32_t at_work[AT_WORK], tickets; /* a ticket for each of them, or 0; WAITS if it may wait for long */
+	atomic_uint crowd; /* those for which there was no place */
+	atomic_uint letting, frozen; /* calls under way that let go of numbers; and those during which nobody may */
+	pthread_mutex_t lock; /* of what follows, and while somebody else marks what matches */
 	bool cwd_inside;
-	char *cwd;			/* where, if it is known */
-	struct client *next_free, *next;	/* among those without a cage; among all */
+	char *cwd; /* where, if it is known */
+	struct client *next_free, *next; /* among those without a cage; among all */
 };
 
 /* The kinds of options that were given. */
@@ -63,7 +63,7 @@ static inline uint32_t fd_word(const struct client *client, uint32_t fd)
 /* A word's next value, with a stamp of its own. */
 uint32_t next_word(struct client *client, uint32_t bits);
 void fd_set_word(struct client *client, uint32_t fd, uint32_t bits);
-void fd_mark(struct client *client, uint64_t fd);	/* as inside */
+void fd_mark(struct client *client, uint64_t fd); /* as inside */
 /* Of a number that nothing is known about. */
 uint32_t unknown_word(void);
 /* The stamp before a call that makes a descriptor outside: see fd_outside. */

@@ -13,12 +13,15 @@
 
 #define PREFIXES 16
 
-static struct { char path[PATH_MAX]; size_t length; } prefixes[PREFIXES];
+static struct {
+	char path[PATH_MAX];
+	size_t length;
+} prefixes[PREFIXES];
 static size_t prefix_count;
 
 struct walk {
-	uint64_t cage;			/* for whom */
-	bool thorough;			/* `..` is in the text */
+	uint64_t cage;   /* for whom */
+	bool thorough;   /* `..` is in the text */
 	char rest[2 * PATH_MAX];
 	size_t at;
 	int links;
@@ -31,8 +34,9 @@ const char *add_prefix(const char *value)
 
 	while (length > 1 && value[length - 1] == '/')
 		length--;
-	if (value[0] != '/' || length >= PATH_MAX || strstr(value, "//") || strstr(value, "/./") || strstr(value, "/../") ||
-	    (length >= 2 && !strncmp(value + length - 2, "/.", 2)) || (length >= 3 && !strncmp(value + length - 3, "/..", 3)))
+	if (value[0] != '/' || length >= PATH_MAX || strstr(value, "//") || strstr(value, "/./") ||
+	    strstr(value, "/../") || (length >= 2 && !strncmp(value + length - 2, "/.", 2)) ||
+	    (length >= 3 && !strncmp(value + length - 3, "/..", 3)))
 		return "must be an absolute path without . and ..";
 	if (prefix_count == PREFIXES)
 		return "too many of them";
@@ -233,7 +237,8 @@ static int start_at(const struct lind_call *c, int dir, struct where *w)
 	if (w->inside)
 		return 0;
 	if (at_cwd) {
-		r = lind_call(SYS_getcwd, cage, lind_mine(w->path), (struct lind_arg){ PATH_MAX, cage }, none, none, none, none);
+		r = lind_call(
+		    SYS_getcwd, cage, lind_mine(w->path), (struct lind_arg){ PATH_MAX, cage }, none, none, none, none);
 	} else {
 		r = fd_link(cage, lind_arg32(c, dir), w->path);
 		if (r == -ENOENT)

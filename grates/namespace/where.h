@@ -5,11 +5,11 @@
 #include "tables.h"
 
 struct where {
-	char text[PATH_MAX];	/* what the client wrote, or where it leads, for who gets the call */
-	char path[PATH_MAX];	/* where it leads; empty if that is not known in words */
+	char text[PATH_MAX]; /* what the client wrote, or where it leads, for who gets the call */
+	char path[PATH_MAX]; /* where it leads; empty if that is not known in words */
 	bool inside;
-	bool rewritten;		/* `text` differs from the text of the client */
-	bool start_only;	/* it is the directory argument itself, without a text */
+	bool rewritten;  /* `text` differs from the text of the client */
+	bool start_only; /* it is the directory argument itself, without a text */
 };
 
 const char *add_prefix(const char *value);

@@ -12,7 +12,7 @@
 #include "words.h"
 
 #define PATIENT_WITH_LETTING 2000
-#define TRIES 8
+#define TRIES                8
 
 static bool let_go_since(uint32_t word, uint32_t since)
 {
@@ -107,7 +107,8 @@ bool has_let_go(struct client *client, uint32_t fd, uint32_t mine, uint32_t bits
 	}
 	if (atomic_compare_exchange_strong(&client->fds[fd], &was, next_word(client, bits)))
 		return true;
-	while (was & LETTING && !atomic_compare_exchange_weak(&client->fds[fd], &was, next_word(client, was & (INSIDE | HELD))))
+	while (was & LETTING &&
+	    !atomic_compare_exchange_weak(&client->fds[fd], &was, next_word(client, was & (INSIDE | HELD))))
 		;
 	return false;
 }
@@ -145,11 +146,13 @@ static void copy_while_it_changes(struct client *to, uint64_t cage, const struct
 
 	for (uint32_t fd = 0; fd < LIND_FDS; fd++) {
 		uint32_t word = atomic_load(&from->fds[fd]);
-		bool certain = word & INSIDE || (before ? before[fd] == word && (word & HELD || !busy) : word & HELD && !busy);
+		bool certain =
+		    word & INSIDE || (before ? before[fd] == word && (word & HELD || !busy) : word & HELD && !busy);
 
 		if (!certain && lind_call_plain(SYS_fcntl, cage, fd, F_GETFD, 0, 0) >= 0)
 			word |= INSIDE;
-		atomic_store_explicit(&to->fds[fd], word & INSIDE ? word & (INSIDE | WORD_COUNT) : unknown_word(), memory_order_relaxed);
+		atomic_store_explicit(
+		    &to->fds[fd], word & INSIDE ? word & (INSIDE | WORD_COUNT) : unknown_word(), memory_order_relaxed);
 		if (word & INSIDE)
 			end = fd + 1;
 	}
@@ -170,7 +173,8 @@ void fds_copy(struct client *to, uint64_t cage, const struct client *from)
 	for (uint32_t fd = 0; fd < end; fd++) {
 		uint32_t word = atomic_load_explicit(&from->fds[fd], memory_order_relaxed);
 
-		atomic_store_explicit(&to->fds[fd], (word & (INSIDE | WORD_COUNT)) | (word & INSIDE ? 0 : unknown_word()), memory_order_relaxed);
+		atomic_store_explicit(&to->fds[fd],
+		    (word & (INSIDE | WORD_COUNT)) | (word & INSIDE ? 0 : unknown_word()), memory_order_relaxed);
 	}
 	atomic_store(&to->fds_end, end);
 	atomic_store(&to->stamp, atomic_load(&from->stamp));

@@ -103,7 +103,8 @@ void address_unmark(void *bytes, size_t length)
 
 	if (length >= sizeof *in && in->sin_family == AF_INET && !memcmp(in->sin_zero, mark, sizeof mark))
 		memset(in->sin_zero, 0, sizeof mark);
-	if (length >= sizeof *in6 && in6->sin6_family == AF_INET6 && !memcmp(&in6->sin6_flowinfo, mark, sizeof in6->sin6_flowinfo))
+	if (length >= sizeof *in6 && in6->sin6_family == AF_INET6 &&
+	    !memcmp(&in6->sin6_flowinfo, mark, sizeof in6->sin6_flowinfo))
 		in6->sin6_flowinfo = 0;
 }
 
@@ -130,7 +131,8 @@ socklen_t address_write(const struct address *a, struct sockaddr_storage *to)
 	if (a->family == AF_UNIX) {
 		memcpy(((struct sockaddr_un *)to)->sun_path, a->path, a->path_length);
 		/* The NUL only where there is room. */
-		return (socklen_t)(sizeof(sa_family_t) + a->path_length + (!a->abstract && a->path_length < sizeof((struct sockaddr_un *)0)->sun_path));
+		return (socklen_t)(sizeof(sa_family_t) + a->path_length +
+		    (!a->abstract && a->path_length < sizeof((struct sockaddr_un *)0)->sun_path));
 	}
 	if (a->family == AF_INET && !a->mapped) {
 		in->sin_port = htons(a->port);

@@ -49,7 +49,8 @@ static bool has_icmp_rule(void)
 static int64_t on_socket(const struct lind_call *call)
 {
 	struct client *c = lind_client(call->target);
-	int domain = (int)call->args[0].value, type = (int)call->args[1].value & ~(SOCK_CLOEXEC | SOCK_NONBLOCK), protocol = (int)call->args[2].value;
+	int domain = (int)call->args[0].value, type = (int)call->args[1].value & ~(SOCK_CLOEXEC | SOCK_NONBLOCK),
+	    protocol = (int)call->args[2].value;
 	uint64_t before;
 	int64_t r;
 
@@ -61,8 +62,9 @@ static int64_t on_socket(const struct lind_call *call)
 		return deny(c, call, "", "raw sockets are denied", "socket of type %d", type);
 	if (domain != AF_UNIX && (protocol == IPPROTO_ICMP || protocol == IPPROTO_ICMPV6) && !has_icmp_rule())
 		return deny(c, call, "icmp", "no rule allows it", "socket for icmp");
-	if (domain != AF_UNIX && protocol && protocol != IPPROTO_TCP && protocol != IPPROTO_UDP && protocol != IPPROTO_UDPLITE &&
-	    protocol != IPPROTO_ICMP && protocol != IPPROTO_ICMPV6 && protocol != IPPROTO_MPTCP_)
+	if (domain != AF_UNIX && protocol && protocol != IPPROTO_TCP && protocol != IPPROTO_UDP &&
+	    protocol != IPPROTO_UDPLITE && protocol != IPPROTO_ICMP && protocol != IPPROTO_ICMPV6 &&
+	    protocol != IPPROTO_MPTCP_)
 		return deny(c, call, "", "rules do not cover it", "socket of protocol %d", protocol);
 	before = stream_quiet(c);
 	r = lind_forward(call);
@@ -72,7 +74,8 @@ static int64_t on_socket(const struct lind_call *call)
 }
 
 /* The second part of a handler of an address, once the file is certain. */
-typedef int64_t judge_fn(struct client *c, const struct lind_call *call, struct lind_arg pinned, const struct socket_kind *kind, struct address *a);
+typedef int64_t judge_fn(struct client *c, const struct lind_call *call, struct lind_arg pinned,
+    const struct socket_kind *kind, struct address *a);
 
 static int64_t on_pinned(const struct lind_call *call, struct address *a, judge_fn *act)
 {
@@ -90,7 +93,8 @@ static int64_t on_pinned(const struct lind_call *call, struct address *a, judge_
 	return r;
 }
 
-static int64_t connect_to(struct client *c, const struct lind_call *call, struct lind_arg pinned, const struct socket_kind *kind, struct address *a)
+static int64_t connect_to(struct client *c, const struct lind_call *call, struct lind_arg pinned,
+    const struct socket_kind *kind, struct address *a)
 {
 	int fd = (int)call->args[0].value;
 	int64_t r;
@@ -119,7 +123,8 @@ static int64_t on_connect(const struct lind_call *call)
 	return r < 0 ? r : on_pinned(call, &a, connect_to);
 }
 
-static int64_t bind_to(struct client *c, const struct lind_call *call, struct lind_arg pinned, const struct socket_kind *kind, struct address *a)
+static int64_t bind_to(struct client *c, const struct lind_call *call, struct lind_arg pinned,
+    const struct socket_kind *kind, struct address *a)
 {
 	int64_t r;
 
@@ -144,11 +149,13 @@ static int64_t bind_at(const struct lind_call *call, struct lind_arg pinned, con
 	struct sockaddr_storage s;
 	socklen_t length = address_write(a, &s);
 
-	return lind_call(SYS_bind, call->target, pinned, lind_mine(&s), (struct lind_arg){ length, call->target }, none, none, none);
+	return lind_call(
+	    SYS_bind, call->target, pinned, lind_mine(&s), (struct lind_arg){ length, call->target }, none, none, none);
 }
 
 /* A socket without a name gets one by listening: any address, a free port. */
-static int64_t listen_at(struct client *c, const struct lind_call *call, struct lind_arg pinned, const struct socket_kind *kind, struct address *a)
+static int64_t listen_at(struct client *c, const struct lind_call *call, struct lind_arg pinned,
+    const struct socket_kind *kind, struct address *a)
 {
 	struct lind_call own = *call;
 	struct address before;
@@ -165,7 +172,8 @@ static int64_t listen_at(struct client *c, const struct lind_call *call, struct 
 	if ((r = judge(c, call, LISTEN, kind->proto, a)) < 0 || (r = lind_forward(&own)) < 0 || before.port)
 		return r;
 	/* It had no port: bind may have been quicker than listen, with another address. */
-	if (!socket_name(call->target, pinned, false, a) || (!address_is(a, &before, a->family == AF_INET ? 32 : 128) && !allowed(LISTEN, kind->proto, a))) {
+	if (!socket_name(call->target, pinned, false, a) ||
+	    (!address_is(a, &before, a->family == AF_INET ? 32 : 128) && !allowed(LISTEN, kind->proto, a))) {
 		shutdown((int)pinned.value, SHUT_RDWR);
 		return deny(c, call, "", "its address has changed meanwhile", "listen");
 	}
@@ -216,7 +224,8 @@ static int64_t on_nonblocking(const struct lind_call *call)
 }
 
 /* Whether a connection may be had: by its peer, and our own port. */
-static bool fits(struct client *c, const struct lind_call *call, int fd, const struct sockaddr_storage *s, socklen_t size)
+static bool fits(
+    struct client *c, const struct lind_call *call, int fd, const struct sockaddr_storage *s, socklen_t size)
 {
 	struct lind_arg own = { (uint64_t)fd, lind_self() };
 	struct address peer, name;
@@ -224,7 +233,8 @@ static bool fits(struct client *c, const struct lind_call *call, int fd, const s
 
 	if (s->ss_family == AF_UNIX)
 		return true;
-	if (address_parse(s, size, false, &peer) < 0 || !socket_kind(lind_self(), own, &kind) || !socket_name(lind_self(), own, false, &name))
+	if (address_parse(s, size, false, &peer) < 0 || !socket_kind(lind_self(), own, &kind) ||
+	    !socket_name(lind_self(), own, false, &name))
 		return false;
 	peer.port = name.port;
 	if (peer.own)
@@ -234,7 +244,8 @@ static bool fits(struct client *c, const struct lind_call *call, int fd, const s
 
 /* A connection comes to us first. If it is not allowed, it is closed and the next one waited
  * for: the client never had it. */
-static int64_t accept_one(struct client *c, const struct lind_call *call, struct lind_arg pinned, const struct socket_kind *kind, struct address *a)
+static int64_t accept_one(struct client *c, const struct lind_call *call, struct lind_arg pinned,
+    const struct socket_kind *kind, struct address *a)
 {
 	uint32_t flags = call->nr == SYS_accept4 ? lind_arg32(call, 3) : 0, room = 0;
 	struct sockaddr_storage s;
@@ -268,7 +279,8 @@ static int64_t accept_one(struct client *c, const struct lind_call *call, struct
 	}
 	address_unmark(&s, size);
 	if (call->args[1].value &&
-	    (lind_write(call->args[1], &s, room < size ? room : size) < 0 || lind_write(call->args[2], &size, sizeof size) < 0)) {
+	    (lind_write(call->args[1], &s, room < size ? room : size) < 0 ||
+		lind_write(call->args[2], &size, sizeof size) < 0)) {
 		close((int)r);
 		return -EFAULT;
 	}
@@ -282,7 +294,8 @@ static int64_t on_accept(const struct lind_call *call)
 	return on_pinned(call, NULL, accept_one);
 }
 
-static int64_t send_to(struct client *c, const struct lind_call *call, struct lind_arg pinned, const struct socket_kind *kind, struct address *a)
+static int64_t send_to(struct client *c, const struct lind_call *call, struct lind_arg pinned,
+    const struct socket_kind *kind, struct address *a)
 {
 	bool opens = call->args[3].value & MSG_FASTOPEN;
 	uint64_t length = call->args[2].value;
@@ -295,7 +308,8 @@ static int64_t send_to(struct client *c, const struct lind_call *call, struct li
 	length = length < sizeof bytes ? length : sizeof bytes;
 	if (opens || kind->proto != UDP || a->port != DNS_PORT || lind_read(call->args[1], bytes, (size_t)length) < 0)
 		length = 0;
-	r = opens ? judge(c, call, CONNECT, kind->proto, a) : judge_sent(c, call, kind->proto, a, bytes, (size_t)length);
+	r = opens ? judge(c, call, CONNECT, kind->proto, a)
+		  : judge_sent(c, call, kind->proto, a, bytes, (size_t)length);
 	if (r < 0)
 		return r;
 	if (opens)
@@ -324,8 +338,14 @@ static int64_t on_sendto(const struct lind_call *call)
 }
 
 const struct lind_handler call_handlers[] = {
-	{ SYS_socket, on_socket }, { SYS_connect, on_connect }, { SYS_bind, on_bind }, { SYS_listen, on_listen }, { SYS_accept, on_accept },
-	{ SYS_accept4, on_accept }, { SYS_sendto, on_sendto }, 
-	{ SYS_fcntl, on_nonblocking }, { SYS_ioctl, on_nonblocking },
+	{ SYS_socket, on_socket },
+	{ SYS_connect, on_connect },
+	{ SYS_bind, on_bind },
+	{ SYS_listen, on_listen },
+	{ SYS_accept, on_accept },
+	{ SYS_accept4, on_accept },
+	{ SYS_sendto, on_sendto },
+	{ SYS_fcntl, on_nonblocking },
+	{ SYS_ioctl, on_nonblocking },
 };
 const size_t call_handler_count = sizeof call_handlers / sizeof *call_handlers;

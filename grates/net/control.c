@@ -6,7 +6,8 @@ struct control *control_at(const struct msghdr *m, size_t at)
 {
 	struct control *c = (struct control *)((char *)m->msg_control + at);
 
-	if (!m->msg_control || at > m->msg_controllen || m->msg_controllen - at < sizeof *c || c->length < sizeof *c || c->length > m->msg_controllen - at)
+	if (!m->msg_control || at > m->msg_controllen || m->msg_controllen - at < sizeof *c || c->length < sizeof *c ||
+	    c->length > m->msg_controllen - at)
 		return NULL;
 	return c;
 }

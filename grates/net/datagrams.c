@@ -15,7 +15,8 @@ static int protocol_of(const struct lind_call *call)
 	struct lind_arg none = { 0, call->target };
 	int protocol = 0;
 	uint32_t size = sizeof protocol;
-	int64_t r = lind_call(SYS_getsockopt, call->target, call->args[0], (struct lind_arg){ SOL_SOCKET, call->target },
+	int64_t r =
+	    lind_call(SYS_getsockopt, call->target, call->args[0], (struct lind_arg){ SOL_SOCKET, call->target },
 		(struct lind_arg){ SO_PROTOCOL, call->target }, lind_mine(&protocol), lind_mine(&size), none);
 
 	return r < 0 ? -1 : protocol;
@@ -25,7 +26,8 @@ bool is_datagrams(const struct lind_call *call)
 {
 	int protocol = protocol_of(call);
 
-	return protocol == IPPROTO_UDP || protocol == IPPROTO_UDPLITE || protocol == IPPROTO_ICMP || protocol == IPPROTO_ICMPV6;
+	return protocol == IPPROTO_UDP || protocol == IPPROTO_UDPLITE || protocol == IPPROTO_ICMP ||
+	    protocol == IPPROTO_ICMPV6;
 }
 
 bool datagram_fits(struct client *c, const struct lind_call *call, const struct address *from)
@@ -42,8 +44,8 @@ bool datagram_fits(struct client *c, const struct lind_call *call, const struct 
 		return true;
 	line = __atomic_fetch_add(&lines, 1, __ATOMIC_RELAXED);
 	if (line < MOST_LINES)
-		lind_log("%llu (%s) receive %s %s: no rule allows it: discarded", (unsigned long long)call->target, c->name,
-			proto == UDP ? "udp" : "icmp", address_text(from, text, sizeof text));
+		lind_log("%llu (%s) receive %s %s: no rule allows it: discarded", (unsigned long long)call->target,
+		    c->name, proto == UDP ? "udp" : "icmp", address_text(from, text, sizeof text));
 	else if (line == MOST_LINES)
 		lind_log("many datagrams were discarded: no more lines about them");
 	return false;
@@ -56,5 +58,5 @@ void datagram_drop(const struct lind_call *call)
 	char byte = 0;
 
 	lind_call(SYS_recvfrom, call->target, call->args[0], lind_mine(&byte), (struct lind_arg){ 1, call->target },
-		(struct lind_arg){ MSG_DONTWAIT | MSG_TRUNC, call->target }, none, none);
+	    (struct lind_arg){ MSG_DONTWAIT | MSG_TRUNC, call->target }, none, none);
 }

@@ -8,14 +8,14 @@
 #include <string.h>
 #include "dns.h"
 
-#define HEADER 12
-#define CNAME 5
-#define A 1
-#define AAAA 28
+#define HEADER   12
+#define CNAME    5
+#define A        1
+#define AAAA     28
 #define INTERNET 1
 /* Names that lead on, and records that are looked at. */
-#define MOST_HOPS 16
-#define MOST_RECORDS 256
+#define MOST_HOPS     16
+#define MOST_RECORDS  256
 #define MOST_POINTERS 32
 
 struct reader {
@@ -105,7 +105,8 @@ static void record(struct reader *r, struct record *to)
 
 /* Looks through the answers for what `owner` has: its addresses, or the name it stands for.
  * False if it stands for none. */
-static bool look(const struct reader *from, unsigned count, const char *owner, struct dns_answer *answer, char next[DNS_NAME])
+static bool look(
+    const struct reader *from, unsigned count, const char *owner, struct dns_answer *answer, char next[DNS_NAME])
 {
 	struct reader r = *from;
 	bool found = false;
@@ -123,7 +124,8 @@ static bool look(const struct reader *from, unsigned count, const char *owner, s
 			name(&target, next);
 			found = !target.bad;
 		}
-		if (((rr.type == A && rr.size == 4) || (rr.type == AAAA && rr.size == 16)) && answer->count < DNS_ADDRESSES) {
+		if (((rr.type == A && rr.size == 4) || (rr.type == AAAA && rr.size == 16)) &&
+		    answer->count < DNS_ADDRESSES) {
 			unsigned n = answer->count++;
 
 			memcpy(answer->of[n].ip, from->at + rr.data, rr.size);

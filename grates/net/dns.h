@@ -6,12 +6,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define DNS_NAME 256
+#define DNS_NAME      256
 #define DNS_ADDRESSES 64
 struct dns_answer {
-	char name[DNS_NAME];		/* that was asked for, in lower case without the last dot */
+	char name[DNS_NAME];  /* that was asked for, in lower case without the last dot */
 	unsigned count;
-	struct { uint8_t ip[16]; bool six; uint32_t ttl; } of[DNS_ADDRESSES];
+	struct {
+		uint8_t ip[16];
+		bool six;
+		uint32_t ttl;
+	} of[DNS_ADDRESSES];
 };
 /* Reads a reply: whose name was asked for, and the addresses that its answers lead to from
  * there. false if it is no such reply. */

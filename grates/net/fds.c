@@ -18,7 +18,8 @@
 int pin(const struct lind_call *call, struct lind_arg *pinned)
 {
 	struct lind_arg none = { 0, lind_self() };
-	int64_t fd = lind_call(SYS_fcntl, lind_self(), call->args[0], (struct lind_arg){ F_DUPFD_CLOEXEC, lind_self() }, none, none, none, none);
+	int64_t fd = lind_call(SYS_fcntl, lind_self(), call->args[0], (struct lind_arg){ F_DUPFD_CLOEXEC, lind_self() },
+	    none, none, none, none);
 
 	*pinned = (struct lind_arg){ (uint64_t)fd, lind_self() };
 	return fd < 0 ? (int)fd : 0;
@@ -33,7 +34,7 @@ int64_t hand_over(const struct lind_call *call, int fd, bool cloexec)
 {
 	struct lind_arg none = { 0, call->target };
 	int64_t r = lind_call(SYS_fcntl, call->target, (struct lind_arg){ (uint64_t)fd, lind_self() },
-		(struct lind_arg){ cloexec ? F_DUPFD_CLOEXEC : F_DUPFD, call->target }, none, none, none, none);
+	    (struct lind_arg){ cloexec ? F_DUPFD_CLOEXEC : F_DUPFD, call->target }, none, none, none, none);
 
 	close(fd);
 	return r;
@@ -50,11 +51,15 @@ int64_t wait_readable(const struct lind_call *call, struct lind_arg pinned)
 
 	if (epoll < 0)
 		return -errno;
-	if (getsockopt((int)pinned.value, SOL_SOCKET, SO_RCVTIMEO, &limit, &size) == 0 && (limit.tv_sec || limit.tv_usec))
-		timeout = limit.tv_sec > INT32_MAX / 1000 - 1 ? INT32_MAX : limit.tv_sec * 1000 + (limit.tv_usec + 999) / 1000;
-	r = epoll_ctl(epoll, EPOLL_CTL_ADD, (int)pinned.value, &wanted) ? -errno :
-		lind_call(SYS_epoll_wait, call->target, (struct lind_arg){ (uint64_t)epoll, lind_self() }, lind_mine(&ready),
-			(struct lind_arg){ 1, call->target }, (struct lind_arg){ (uint64_t)timeout, call->target }, none, none);
+	if (getsockopt((int)pinned.value, SOL_SOCKET, SO_RCVTIMEO, &limit, &size) == 0 &&
+	    (limit.tv_sec || limit.tv_usec))
+		timeout = limit.tv_sec > INT32_MAX / 1000 - 1 ? INT32_MAX
+							      : limit.tv_sec * 1000 + (limit.tv_usec + 999) / 1000;
+	r = epoll_ctl(epoll, EPOLL_CTL_ADD, (int)pinned.value, &wanted)
+	    ? -errno
+	    : lind_call(SYS_epoll_wait, call->target, (struct lind_arg){ (uint64_t)epoll, lind_self() },
+		  lind_mine(&ready), (struct lind_arg){ 1, call->target },
+		  (struct lind_arg){ (uint64_t)timeout, call->target }, none, none);
 	close(epoll);
 	return r < 0 ? r : r ? 0 : -EAGAIN;
 }
@@ -64,8 +69,8 @@ static int option(uint64_t target, struct lind_arg fd, int name, int *value)
 	struct lind_arg none = { 0, target };
 	uint32_t size = sizeof *value;
 
-	return (int)lind_call(SYS_getsockopt, target, fd, (struct lind_arg){ SOL_SOCKET, target }, (struct lind_arg){ (uint64_t)name, target },
-		lind_mine(value), lind_mine(&size), none);
+	return (int)lind_call(SYS_getsockopt, target, fd, (struct lind_arg){ SOL_SOCKET, target },
+	    (struct lind_arg){ (uint64_t)name, target }, lind_mine(value), lind_mine(&size), none);
 }
 
 bool socket_kind(uint64_t target, struct lind_arg fd, struct socket_kind *kind)
@@ -79,9 +84,10 @@ bool socket_kind(uint64_t target, struct lind_arg fd, struct socket_kind *kind)
 	if (kind->domain == AF_UNIX)
 		kind->proto = UNIX;
 	else if (kind->domain == AF_INET || kind->domain == AF_INET6)
-		kind->proto = kind->type == SOCK_STREAM && (protocol == IPPROTO_TCP || protocol == IPPROTO_MPTCP_) ? TCP :
-			kind->type == SOCK_DGRAM && (protocol == IPPROTO_UDP || protocol == IPPROTO_UDPLITE) ? UDP :
-			kind->type == SOCK_DGRAM && (protocol == IPPROTO_ICMP || protocol == IPPROTO_ICMPV6) ? ICMP : 0;
+		kind->proto = kind->type == SOCK_STREAM && (protocol == IPPROTO_TCP || protocol == IPPROTO_MPTCP_) ? TCP
+		    : kind->type == SOCK_DGRAM && (protocol == IPPROTO_UDP || protocol == IPPROTO_UDPLITE)         ? UDP
+		    : kind->type == SOCK_DGRAM && (protocol == IPPROTO_ICMP || protocol == IPPROTO_ICMPV6) ? ICMP
+													   : 0;
 	return true;
 }
 
@@ -94,7 +100,10 @@ int64_t stream_takes_no_name(const struct lind_call *call)
 
 	if (!socket_kind(call->target, call->args[0], &kind) || kind.domain != AF_UNIX || kind.type != SOCK_STREAM)
 		return 0;
-	return lind_call(SYS_getpeername, call->target, call->args[0], lind_mine(&peer), lind_mine(&size), none, none, none) < 0 ? -EOPNOTSUPP : -EISCONN;
+	return lind_call(SYS_getpeername, call->target, call->args[0], lind_mine(&peer), lind_mine(&size), none, none,
+		   none) < 0
+	    ? -EOPNOTSUPP
+	    : -EISCONN;
 }
 
 bool socket_name(uint64_t target, struct lind_arg fd, bool peer, struct address *a)
@@ -104,8 +113,9 @@ bool socket_name(uint64_t target, struct lind_arg fd, bool peer, struct address 
 	uint32_t size = sizeof s;
 
 	memset(a, 0, sizeof *a);
-	return lind_call(peer ? SYS_getpeername : SYS_getsockname, target, fd, lind_mine(&s), lind_mine(&size), none, none, none) >= 0 &&
-		size <= sizeof s && address_parse(&s, size, false, a) >= 0;
+	return lind_call(peer ? SYS_getpeername : SYS_getsockname, target, fd, lind_mine(&s), lind_mine(&size), none,
+		   none, none) >= 0 &&
+	    size <= sizeof s && address_parse(&s, size, false, a) >= 0;
 }
 
 bool socket_fits(uint64_t target, struct lind_arg fd, char *why, size_t size)
@@ -143,8 +153,8 @@ static bool unix_fits(struct lind_arg fd, char *why, size_t size)
 	struct socket_kind kind;
 	char text[160];
 
-	if (!socket_kind(lind_self(), fd, &kind) || kind.domain != AF_UNIX || !socket_name(lind_self(), fd, true, &peer) || !peer.path_length ||
-	    (!peer.abstract && peer.path[0] != '/'))
+	if (!socket_kind(lind_self(), fd, &kind) || kind.domain != AF_UNIX ||
+	    !socket_name(lind_self(), fd, true, &peer) || !peer.path_length || (!peer.abstract && peer.path[0] != '/'))
 		return true;
 	snprintf(why, size, "connected to %s", address_text(&peer, text, sizeof text));
 	return allowed(CONNECT, UNIX, &peer) || allowed(SEND, UNIX, &peer);

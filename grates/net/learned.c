@@ -11,10 +11,10 @@
 #include "net.h"
 
 #define MOST_LEARNED 1024
-#define MOST_NAMES 4096
+#define MOST_NAMES   4096
 /* Linux gives such ports to those who ask for any. */
 #define FIRST_FREE_PORT 32768
-#define RULE 320
+#define RULE            320
 
 bool learns;
 

@@ -21,7 +21,8 @@ static int64_t look_at_control(struct client *c, const struct lind_call *call, c
 		if (has_names && control_source(k, &from) && is_resolvers_host(&from))
 			return deny(c, call, "", "a resolver's address", "sendmsg");
 		if (!control_is_harmless(k))
-			return deny(c, call, "", "changes the route of packets", "sendmsg with a control message %d of level %d", k->type, k->level);
+			return deny(c, call, "", "changes the route of packets",
+			    "sendmsg with a control message %d of level %d", k->type, k->level);
 		*has_fds |= k->level == SOL_SOCKET && k->type == SCM_RIGHTS;
 	}
 	return 0;
@@ -69,8 +70,9 @@ static int64_t send_message(struct client *c, const struct lind_call *call, stru
 			/* They would not arrive, and the number that they go through may be another socket's by then. */
 			r = -EINVAL;
 		else
-			r = flags & MSG_FASTOPEN ? judge(c, call, CONNECT, kind.proto, &a) :
-				judge_sent(c, call, kind.proto, &a, m->piece.iov_base, m->piece.iov_len);
+			r = flags & MSG_FASTOPEN
+			    ? judge(c, call, CONNECT, kind.proto, &a)
+			    : judge_sent(c, call, kind.proto, &a, m->piece.iov_base, m->piece.iov_len);
 		if (r < 0)
 			goto sent;
 		m->own.msg_namelen = address_write(&a, &s);
@@ -152,7 +154,7 @@ static int64_t receive_here(struct client *c, const struct lind_call *call, stru
 	here.args[0] = pinned;
 	here.target = lind_self();
 	while ((r = lind_message_pass(m, &here, flags | MSG_DONTWAIT | MSG_CMSG_CLOEXEC)) == -EAGAIN && waits &&
-	       !(flags & (MSG_ERRQUEUE | MSG_OOB)) && (r = wait_readable(call, pinned)) == 0)
+	    !(flags & (MSG_ERRQUEUE | MSG_OOB)) && (r = wait_readable(call, pinned)) == 0)
 		m->own = fresh;
 	unpin(pinned);
 	for (size_t at = 0; r >= 0 && (k = control_at(&m->own, at));) {
@@ -167,15 +169,17 @@ static int64_t receive_here(struct client *c, const struct lind_call *call, stru
 }
 
 /* Whether what was received has a sender that it may not come from. */
-static bool unwanted(struct client *c, const struct lind_call *call, const struct lind_message *m, int64_t r, uint64_t flags)
+static bool unwanted(
+    struct client *c, const struct lind_call *call, const struct lind_message *m, int64_t r, uint64_t flags)
 {
 	struct address from;
 
 	/* The queue of errors has what the client sent. */
-	if (r < 0 || !m->own.msg_namelen || m->own.msg_namelen > sizeof m->name || (flags | (uint32_t)m->own.msg_flags) & MSG_ERRQUEUE)
+	if (r < 0 || !m->own.msg_namelen || m->own.msg_namelen > sizeof m->name ||
+	    (flags | (uint32_t)m->own.msg_flags) & MSG_ERRQUEUE)
 		return false;
-	return address_parse(m->name, m->own.msg_namelen, false, &from) >= 0 && (from.family == AF_INET || from.family == AF_INET6) &&
-		!datagram_fits(c, call, &from);
+	return address_parse(m->name, m->own.msg_namelen, false, &from) >= 0 &&
+	    (from.family == AF_INET || from.family == AF_INET6) && !datagram_fits(c, call, &from);
 }
 
 /* Receives what may come. A sender without end does not keep the client in here for ever. */
@@ -223,9 +227,10 @@ static int64_t receive(struct client *c, const struct lind_call *call, int fd, s
 		stream_read(c, fd, before, m->piece.iov_base, r < 0 || flags & (MSG_PEEK | MSG_OOB) ? 0 : (size_t)r);
 	}
 	/* The queue of errors has what the client sent, under the name of whom it was sent to. */
-	if (has_names && r > 0 && !stream && !((flags | (uint32_t)m->own.msg_flags) & MSG_ERRQUEUE) && m->own.msg_namelen &&
-	    m->own.msg_namelen <= sizeof m->name && address_parse(m->name, m->own.msg_namelen, false, &from) >= 0 && from.family != AF_UNIX &&
-	    !from.own && is_resolver(&from))
+	if (has_names && r > 0 && !stream && !((flags | (uint32_t)m->own.msg_flags) & MSG_ERRQUEUE) &&
+	    m->own.msg_namelen && m->own.msg_namelen <= sizeof m->name &&
+	    address_parse(m->name, m->own.msg_namelen, false, &from) >= 0 && from.family != AF_UNIX && !from.own &&
+	    is_resolver(&from))
 		names_learn(m->piece.iov_base, (uint64_t)r < m->piece.iov_len ? (size_t)r : m->piece.iov_len);
 	return r;
 }
@@ -279,14 +284,20 @@ static int64_t on_recvmmsg(const struct lind_call *call)
 }
 
 const struct lind_handler message_handlers[] = {
-	{ SYS_sendmsg, on_sendmsg }, { SYS_sendmmsg, on_sendmmsg }, { SYS_recvmsg, on_recvmsg }, { SYS_recvmmsg, on_recvmmsg },
+	{ SYS_sendmsg, on_sendmsg },
+	{ SYS_sendmmsg, on_sendmmsg },
+	{ SYS_recvmsg, on_recvmsg },
+	{ SYS_recvmmsg, on_recvmmsg },
 };
 const size_t message_handler_count = sizeof message_handlers / sizeof *message_handlers;
 
 /* As a message of these pieces of the client's. */
-static int64_t as_message(struct client *c, const struct lind_call *call, int fd, struct lind_vector *where, uint64_t flags, struct lind_message *m)
+static int64_t as_message(struct client *c, const struct lind_call *call, int fd, struct lind_vector *where,
+    uint64_t flags, struct lind_message *m)
 {
-	struct lind_call own = { .nr = SYS_recvmsg, .caller = call->caller, .target = call->target, .args = { call->args[0] } };
+	struct lind_call own = {
+		.nr = SYS_recvmsg, .caller = call->caller, .target = call->target, .args = { call->args[0] }
+	};
 	int64_t r;
 
 	memset(m, 0, sizeof *m);
@@ -297,7 +308,8 @@ static int64_t as_message(struct client *c, const struct lind_call *call, int fd
 	m->own.msg_iov = &m->piece;
 	m->own.msg_iovlen = 1;
 	r = receive(c, &own, fd, m, flags);
-	if (r > 0 && lind_vector_scatter(where, m->piece.iov_base, (uint64_t)r < where->total ? (size_t)r : where->total) < 0)
+	if (r > 0 &&
+	    lind_vector_scatter(where, m->piece.iov_base, (uint64_t)r < where->total ? (size_t)r : where->total) < 0)
 		r = -EFAULT;
 	return r;
 }
@@ -306,7 +318,8 @@ static int64_t one_piece(const struct lind_call *call, struct iovec *piece, stru
 {
 	uint64_t length = call->args[2].value;
 
-	*piece = (struct iovec){ (void *)(uintptr_t)call->args[1].value, length > LIND_TRANSFER_MAX ? LIND_TRANSFER_MAX : (size_t)length };
+	*piece = (struct iovec){ (void *)(uintptr_t)call->args[1].value,
+		length > LIND_TRANSFER_MAX ? LIND_TRANSFER_MAX : (size_t)length };
 	*where = (struct lind_vector){ piece, 1, call->args[1].cage, piece->iov_len };
 	return 0;
 }
@@ -330,7 +343,8 @@ static int64_t receive_from(struct client *c, const struct lind_call *call, int 
 	length = m.own.msg_name && r >= 0 ? m.own.msg_namelen : 0;
 	address_unmark(m.name, length < sizeof m.name ? length : sizeof m.name);
 	if (r >= 0 && call->args[4].value &&
-	    (lind_write(call->args[4], m.name, room < length ? room : length) < 0 || lind_write(call->args[5], &length, sizeof length) < 0))
+	    (lind_write(call->args[4], m.name, room < length ? room : length) < 0 ||
+		lind_write(call->args[5], &length, sizeof length) < 0))
 		r = -EFAULT;
 	free(m.piece.iov_base);
 	return r;
@@ -350,7 +364,8 @@ static int64_t read_data(struct client *c, const struct lind_call *call, int fd)
 	struct iovec piece;
 	int64_t r;
 
-	if (!is_datagrams(call) && (!has_names || !socket_kind(call->target, call->args[0], &kind) || kind.proto != TCP))
+	if (!is_datagrams(call) &&
+	    (!has_names || !socket_kind(call->target, call->args[0], &kind) || kind.proto != TCP))
 		return lind_forward(call);
 	if (call->nr == SYS_preadv2 && (call->args[5].value || call->args[3].value != UINT64_MAX)) {
 		/* As no message can be asked for. */
@@ -441,13 +456,22 @@ static int64_t on_birth(const struct lind_call *call)
 }
 
 const struct lind_handler datagram_handlers[] = {
-	{ SYS_recvfrom, on_recvfrom }, { SYS_read, on_read }, { SYS_readv, on_read }, { SYS_preadv2, on_read }, { SYS_splice, on_splice },
+	{ SYS_recvfrom, on_recvfrom },
+	{ SYS_read, on_read },
+	{ SYS_readv, on_read },
+	{ SYS_preadv2, on_read },
+	{ SYS_splice, on_splice },
 	{ SYS_clone, on_birth },
 };
 const size_t datagram_handler_count = sizeof datagram_handlers / sizeof *datagram_handlers;
 
 const struct lind_handler name_handlers[] = {
-	{ SYS_dup, on_change }, { SYS_dup2, on_change }, { SYS_dup3, on_change }, { SYS_close, on_change },
-	{ SYS_close_range, on_change }, { SYS_tee, on_change }, { SYS_sendfile, on_change },
+	{ SYS_dup, on_change },
+	{ SYS_dup2, on_change },
+	{ SYS_dup3, on_change },
+	{ SYS_close, on_change },
+	{ SYS_close_range, on_change },
+	{ SYS_tee, on_change },
+	{ SYS_sendfile, on_change },
 };
 const size_t name_handler_count = sizeof name_handlers / sizeof *name_handlers;

@@ -10,7 +10,7 @@
 #define MOST_ADDRESSES 256
 /* Programs use an address for longer than its time says, and some times are 0. */
 #define LEAST_SECONDS 60
-#define MOST_SECONDS 86400
+#define MOST_SECONDS  86400
 
 static struct address resolvers[MOST_RESOLVERS];
 static unsigned resolver_count;
@@ -73,7 +73,8 @@ void resolvers_find(void)
 bool is_resolver(const struct address *a)
 {
 	for (unsigned i = 0; i < resolver_count; i++)
-		if (a->port == resolvers[i].port && (a->family == AF_UNSPEC || address_is(a, &resolvers[i], a->family == AF_INET ? 32 : 128)))
+		if (a->port == resolvers[i].port &&
+		    (a->family == AF_UNSPEC || address_is(a, &resolvers[i], a->family == AF_INET ? 32 : 128)))
 			return true;
 	return false;
 }
@@ -121,7 +122,8 @@ static void learn_host(char *line)
 	unsigned prefix;
 
 	line[strcspn(line, "#\n")] = 0;
-	if (!(word = strtok_r(line, " \t\r", &save)) || address_of_text(word, &a, &prefix) || (prefix != 32 && prefix != 128) || a.scope)
+	if (!(word = strtok_r(line, " \t\r", &save)) || address_of_text(word, &a, &prefix) ||
+	    (prefix != 32 && prefix != 128) || a.scope)
 		return;
 	one_form(&a);
 	while ((word = strtok_r(NULL, " \t\r", &save))) {
@@ -165,7 +167,9 @@ void names_learn(const uint8_t *message, size_t length)
 		if (rules[i].by != BY_NAME || !dns_matches(rules[i].name, answer.name))
 			continue;
 		for (unsigned j = 0; j < answer.count; j++) {
-			int64_t seconds = answer.of[j].ttl < LEAST_SECONDS ? LEAST_SECONDS : answer.of[j].ttl > MOST_SECONDS ? MOST_SECONDS : answer.of[j].ttl;
+			int64_t seconds = answer.of[j].ttl < LEAST_SECONDS ? LEAST_SECONDS
+			    : answer.of[j].ttl > MOST_SECONDS              ? MOST_SECONDS
+									   : answer.of[j].ttl;
 			struct address a = { .family = answer.of[j].six ? AF_INET6 : AF_INET };
 
 			memcpy(a.ip, answer.of[j].ip, answer.of[j].six ? 16 : 4);
@@ -183,7 +187,8 @@ bool name_has(const struct rule *r, const struct address *a)
 
 	pthread_mutex_lock(&lock);
 	for (size_t i = 0; i < sizeof known / sizeof *known && !has; i++)
-		has = known[i].rule == r && known[i].until > at && address_is(&known[i].address, a, a->family == AF_INET ? 32 : 128);
+		has = known[i].rule == r && known[i].until > at &&
+		    address_is(&known[i].address, a, a->family == AF_INET ? 32 : 128);
 	pthread_mutex_unlock(&lock);
 	return has;
 }

@@ -102,7 +102,8 @@ static int64_t on_run(const struct lind_call *call)
 	return lind_forward(call);
 }
 
-static const struct lind_handler run_handlers[] = { { SYS_execve, on_run }, { SYS_execveat, on_run }, { SYS_spawn, on_run } };
+static const struct lind_handler run_handlers[] = { { SYS_execve, on_run }, { SYS_execveat, on_run },
+	{ SYS_spawn, on_run } };
 
 static const char *set_errno(const char *value)
 {
@@ -140,15 +141,19 @@ static const struct lind_option options[] = {
 	{ 'a', "allow", "RULE", "allow VERB,.. [PROTOCOL,..] TARGET [PORT,..] [N/s]; see the README", rule_allow },
 	{ 'd', "deny", "RULE", "deny the same; the first rule that matches decides", rule_deny },
 	{ 'r', "redirect", "RULE", "redirect connect,.. .. TARGET [PORT,..] -> ADDRESS PORT", rule_redirect },
-	{ 0, "resolver", "ADDRESS[:PORT]", "learn names from the answers of this resolver (default: those of /etc/resolv.conf)", resolver_add },
+	{ 0, "resolver", "ADDRESS[:PORT]",
+	    "learn names from the answers of this resolver (default: those of /etc/resolv.conf)", resolver_add },
 	{ 0, "default", "allow|deny", "allow or deny calls that no rule matches (default: deny)", set_default },
-	{ 0, "loopback", "own|host", "use the programs' own 127.0.0.0/8 and ::1, or the host's, where no rule names them", set_loopback },
+	{ 0, "loopback", "own|host",
+	    "use the programs' own 127.0.0.0/8 and ::1, or the host's, where no rule names them", set_loopback },
 	{ 0, "errno", "NAME", "return this error for denied calls (default: EACCES)", set_errno },
 	{ 0, "config", "FILE", "read rules from a TOML file", rules_load },
 	{ 0, "learn", "FILE", "write rules that allow the allowed calls that were made, and no more", set_learn },
 };
 
-static const struct lind_lifecycle lifecycle = { .start = start, .fork = fork_, .exec = exec, .exit = exit_, .end = write_learned };
+static const struct lind_lifecycle lifecycle = {
+	.start = start, .fork = fork_, .exec = exec, .exit = exit_, .end = write_learned
+};
 
 static struct lind_handler handlers[64];
 static size_t count;
@@ -161,7 +166,8 @@ static void add(const struct lind_handler *list, size_t n)
 
 int main(int argc, char **argv)
 {
-	lind_options(options, sizeof options / sizeof *options, "Allows and denies programs' use of the network.", &argc, &argv);
+	lind_options(
+	    options, sizeof options / sizeof *options, "Allows and denies programs' use of the network.", &argc, &argv);
 	first_name = lind_base_name(argv[1]);
 	resolvers_find();
 	hosts_find();

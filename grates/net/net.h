@@ -19,22 +19,22 @@ enum proto { TCP = 1, UDP = 2, ICMP = 4, UNIX = 8 };
 
 /* An address in one form: IPv4 in IPv6 is IPv4, "any" as a destination is this host. */
 struct address {
-	int family;		/* AF_INET, AF_INET6, AF_UNIX; AF_UNSPEC: none */
-	uint8_t ip[16];		/* AF_INET: the first four */
+	int family;  /* AF_INET, AF_INET6, AF_UNIX; AF_UNSPEC: none */
+	uint8_t ip[16];  /* AF_INET: the first four */
 	uint16_t port;
-	uint32_t scope;		/* of a link-local address */
-	bool mapped;		/* IPv4 that came as IPv6, and goes so */
-	bool own;		/* of the runner's own loopback */
-	bool abstract;		/* AF_UNIX: a name without a file */
+	uint32_t scope;  /* of a link-local address */
+	bool mapped;  /* IPv4 that came as IPv6, and goes so */
+	bool own;  /* of the runner's own loopback */
+	bool abstract;  /* AF_UNIX: a name without a file */
 	uint8_t path_length;
-	char path[109];		/* with a NUL */
+	char path[109];  /* with a NUL */
 };
 
 struct range {
 	uint16_t from, to;
 };
 
-#define MOST_RULES 256
+#define MOST_RULES  256
 #define MOST_RANGES 16
 
 struct rule {
@@ -45,26 +45,26 @@ struct rule {
 	struct address network;
 	unsigned prefix;
 	bool any_scope;
-	char name[256];			/* host or path pattern */
+	char name[256];   /* host or path pattern */
 	bool abstract;
 	struct range ports[MOST_RANGES];
-	unsigned range_count;		/* 0: all */
+	unsigned range_count;  /* 0: all */
 	bool redirects;
 	struct address to;
-	double rate;			/* a second; 0: no limit */
+	double rate;   /* a second; 0: no limit */
 	int64_t free_at;
 };
 
 struct client {
 	uint64_t cage;
 	char name[48], next_name[48];
-	bool threads;			/* had more than one since its program was started */
-	bool below;			/* a descendant of another client, whose calls may change its numbers */
+	bool threads;   /* had more than one since its program was started */
+	bool below;   /* a descendant of another client, whose calls may change its numbers */
 	/* For answers over TCP: see streams.c. */
 	pthread_mutex_t lock;
 	uint64_t changes, changing;
 	struct stream *streams;
-	uint8_t fresh[128];		/* a bit for each number that socket(2) made and nothing copied */
+	uint8_t fresh[128];  /* a bit for each number that socket(2) made and nothing copied */
 };
 
 /* address.c */
@@ -112,11 +112,13 @@ bool may_come(unsigned proto, const struct address *from, const struct address *
 bool has_datagrams(void);
 /* Denies by `rule` what the text says. `subject` is what would have to be allowed, or "" where
  * no rule can say that. */
-__attribute__((format(printf, 5, 6))) int64_t deny(struct client *c, const struct lind_call *call, const char *subject, const char *rule, const char *format, ...);
+__attribute__((format(printf, 5, 6))) int64_t deny(
+    struct client *c, const struct lind_call *call, const char *subject, const char *rule, const char *format, ...);
 /* As judge, where datagrams are sent whose first bytes these are: a question to a resolver that
  * is refused is about the name that it asks for. */
 #define DNS_PORT 53
-int64_t judge_sent(struct client *c, const struct lind_call *call, unsigned proto, struct address *a, const uint8_t *bytes, size_t length);
+int64_t judge_sent(struct client *c, const struct lind_call *call, unsigned proto, struct address *a,
+    const uint8_t *bytes, size_t length);
 
 /* learned.c */
 extern bool learns;
@@ -141,7 +143,7 @@ bool name_has(const struct rule *r, const struct address *a);
 /* fds.c: what a descriptor is. */
 struct socket_kind {
 	int domain, type;
-	unsigned proto;			/* 0: none that rules know */
+	unsigned proto;   /* 0: none that rules know */
 };
 /* A descriptor of our own for the client's file: whatever its threads do with the number
  * meanwhile, this stays the same file. Calls use it as {pinned, self}. A negative errno if there
@@ -183,7 +185,8 @@ bool stream_begin(struct client *c, int fd, uint64_t *before);
 int64_t unix_connect(struct client *c, const struct lind_call *call, struct lind_arg pinned, struct address *a);
 int64_t unix_bind(struct client *c, const struct lind_call *call, struct lind_arg pinned, struct address *a);
 /* sendto, or with `m` sendmsg, on `fd`. */
-int64_t unix_send(struct client *c, const struct lind_call *call, struct lind_arg fd, struct lind_message *m, struct address *a);
+int64_t unix_send(
+    struct client *c, const struct lind_call *call, struct lind_arg fd, struct lind_message *m, struct address *a);
 
 /* The handlers. */
 extern const struct lind_handler call_handlers[], message_handlers[], datagram_handlers[], name_handlers[];

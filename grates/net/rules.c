@@ -21,7 +21,10 @@ unsigned rule_count;
 bool has_names, default_allow, own_loopback;
 int deny_errno = EACCES;
 
-static const struct word { const char *name; unsigned bits; } verbs[] = {
+static const struct word {
+	const char *name;
+	unsigned bits;
+} verbs[] = {
 	{ "connect", CONNECT }, { "send", SEND }, { "bind", BIND }, { "listen", LISTEN }, { "accept", ACCEPT },
 	{ "out", CONNECT | SEND }, { "in", BIND | LISTEN | ACCEPT }, { "any", 31 },
 }, protos[] = {
@@ -81,7 +84,9 @@ static const char *set_target(struct rule *r, const char *text)
 		r->abstract = text[5] == '@';
 		if (text[5] != '@' && text[5] != '/' && text[5] != '*')
 			return "a path must begin with /, and a name without a file with @";
-		return snprintf(r->name, sizeof r->name, "%s", text + 5 + r->abstract) >= (int)sizeof r->name ? "is too long" : NULL;
+		return snprintf(r->name, sizeof r->name, "%s", text + 5 + r->abstract) >= (int)sizeof r->name
+		    ? "is too long"
+		    : NULL;
 	}
 	if (!wrong) {
 		r->by = BY_NETWORK;
@@ -95,7 +100,8 @@ static const char *set_target(struct rule *r, const char *text)
 	if (strlen(text) >= DNS_NAME - 1)
 		return "is too long";
 	for (size_t i = 0; text[i]; i++) {
-		if (!isalnum((unsigned char)text[i]) && !strchr("-_", text[i]) && !(text[i] == '.' && i && text[i - 1] != '.') && !(text[i] == '*' && !i && text[1] == '.'))
+		if (!isalnum((unsigned char)text[i]) && !strchr("-_", text[i]) &&
+		    !(text[i] == '.' && i && text[i - 1] != '.') && !(text[i] == '*' && !i && text[1] == '.'))
 			return "not an address and not a host name";
 		r->name[i] = (char)tolower(text[i]);
 	}
@@ -196,8 +202,13 @@ const char *rule_redirect(const char *text)
 
 const char *rules_load(const char *path)
 {
-	static const struct { const char *key; const char *(*add)(const char *); } kinds[] = {
-		{ "allow", rule_allow }, { "deny", rule_deny }, { "redirect", rule_redirect },
+	static const struct {
+		const char *key;
+		const char *(*add)(const char *);
+	} kinds[] = {
+		{ "allow", rule_allow },
+		{ "deny", rule_deny },
+		{ "redirect", rule_redirect },
 	};
 	struct lind_toml *config = lind_toml_load(path);
 	const char *wrong;
@@ -267,12 +278,14 @@ static bool matches(const struct rule *r, enum verb verb, unsigned proto, const 
 		return a->family != AF_UNIX || r->protos & UNIX;
 	case BY_NETWORK:
 		/* Which link a link-local address is on is the scope's to say. */
-		return address_is(a, &r->network, r->prefix) && (a->scope == r->network.scope || (r->any_scope && !a->scope));
+		return address_is(a, &r->network, r->prefix) &&
+		    (a->scope == r->network.scope || (r->any_scope && !a->scope));
 	case BY_NAME:
 		return a->family != AF_UNIX && !a->scope && name_has(r, a);
 	case BY_PATH:
 		return a->family == AF_UNIX && a->abstract == r->abstract && (a->abstract ? a->path_length : 1) &&
-			!memchr(a->path + a->abstract, 0, (size_t)(a->path_length - a->abstract)) && !fnmatch(r->name, a->path + a->abstract, 0);
+		    !memchr(a->path + a->abstract, 0, (size_t)(a->path_length - a->abstract)) &&
+		    !fnmatch(r->name, a->path + a->abstract, 0);
 	}
 	return false;
 }
@@ -308,12 +321,14 @@ static bool is_about_to_send(enum verb verb, unsigned proto, const struct addres
 {
 	static const struct address any;
 
-	return verb == BIND && proto == UDP && a->family != AF_UNIX && !a->port && !memcmp(a->ip, any.ip, sizeof any.ip) && has_datagrams();
+	return verb == BIND && proto == UDP && a->family != AF_UNIX && !a->port &&
+	    !memcmp(a->ip, any.ip, sizeof any.ip) && has_datagrams();
 }
 
 static bool by_default(enum verb verb, unsigned proto, const struct address *a)
 {
-	return default_allow || is_about_to_send(verb, proto, a) || (verb & (CONNECT | SEND) && proto & (TCP | UDP) && is_resolver(a));
+	return default_allow || is_about_to_send(verb, proto, a) ||
+	    (verb & (CONNECT | SEND) && proto & (TCP | UDP) && is_resolver(a));
 }
 
 bool allowed(enum verb verb, unsigned proto, const struct address *a)
@@ -347,7 +362,8 @@ bool may_come(unsigned proto, const struct address *from, const struct address *
 		return true;
 	/* Answers from where what was sent went. */
 	for (unsigned i = 0; i < rule_count; i++)
-		if (rules[i].redirects && rules[i].protos & proto && rules[i].verbs & (SEND | CONNECT) && rules[i].to.port == from->port &&
+		if (rules[i].redirects && rules[i].protos & proto && rules[i].verbs & (SEND | CONNECT) &&
+		    rules[i].to.port == from->port &&
 		    address_is(from, &rules[i].to, from->family == AF_INET ? 32 : 128))
 			return true;
 	if (accept)
@@ -364,7 +380,8 @@ bool has_datagrams(void)
 	return may;
 }
 
-int64_t deny(struct client *c, const struct lind_call *call, const char *subject, const char *rule, const char *format, ...)
+int64_t deny(
+    struct client *c, const struct lind_call *call, const char *subject, const char *rule, const char *format, ...)
 {
 	char what[512];
 	va_list ap;
@@ -373,7 +390,8 @@ int64_t deny(struct client *c, const struct lind_call *call, const char *subject
 	vsnprintf(what, sizeof what, format, ap);
 	va_end(ap);
 	if (!lind_denied(call->target, call->nr, deny_errno, rule, what, subject))
-		lind_log("%llu (%s) %s: %s: %s", (unsigned long long)call->target, c->name, what, rule, error_name(deny_errno));
+		lind_log("%llu (%s) %s: %s: %s", (unsigned long long)call->target, c->name, what, rule,
+		    error_name(deny_errno));
 	return -deny_errno;
 }
 
@@ -401,7 +419,7 @@ static int64_t wait_turn(struct rule *r, const struct lind_call *call)
 		return 0;
 	t = (struct timespec){ .tv_sec = turn / 1000000000, .tv_nsec = (long)(turn % 1000000000) };
 	return lind_call(SYS_clock_nanosleep, call->target, (struct lind_arg){ CLOCK_MONOTONIC, call->target },
-		(struct lind_arg){ TIMER_ABSTIME, call->target }, lind_mine(&t), none, none, none);
+	    (struct lind_arg){ TIMER_ABSTIME, call->target }, lind_mine(&t), none, none, none);
 }
 
 /* To where the rule says, in the form that the socket knows. */
@@ -465,11 +483,13 @@ int64_t judge(struct client *c, const struct lind_call *call, enum verb verb, un
 	}
 	a->own = false;
 	if (poses_as_resolver(verb, a))
-		return deny(c, call, "", "a resolver's address", "%s %s %s", verb_name(verb), proto_name(proto), address_text(a, text, sizeof text));
+		return deny(c, call, "", "a resolver's address", "%s %s %s", verb_name(verb), proto_name(proto),
+		    address_text(a, text, sizeof text));
 	if (refused(r, verb, proto, a)) {
 		address_text(a, text, sizeof text);
 		subject_of(verb, a, text, subject, sizeof subject);
-		return deny(c, call, subject, r ? r->text : "no rule allows it", "%s %s %s", verb_name(verb), proto_name(proto), text);
+		return deny(c, call, subject, r ? r->text : "no rule allows it", "%s %s %s", verb_name(verb),
+		    proto_name(proto), text);
 	}
 	if (r && r->rate > 0) {
 		int64_t waited = wait_turn(r, call);
@@ -484,11 +504,13 @@ int64_t judge(struct client *c, const struct lind_call *call, enum verb verb, un
 	return 0;
 }
 
-int64_t judge_sent(struct client *c, const struct lind_call *call, unsigned proto, struct address *a, const uint8_t *bytes, size_t length)
+int64_t judge_sent(struct client *c, const struct lind_call *call, unsigned proto, struct address *a,
+    const uint8_t *bytes, size_t length)
 {
 	char asked[DNS_NAME];
 
-	if (proto == UDP && a->port == DNS_PORT && refused(find(SEND, proto, a), SEND, proto, a) && dns_question(bytes, length, asked))
+	if (proto == UDP && a->port == DNS_PORT && refused(find(SEND, proto, a), SEND, proto, a) &&
+	    dns_question(bytes, length, asked))
 		return deny(c, call, asked, "no rule allows it", "look up %s", asked);
 	return judge(c, call, SEND, proto, a);
 }

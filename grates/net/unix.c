@@ -40,7 +40,8 @@ static socklen_t by_descriptor(const struct lind_place *place, struct sockaddr_u
 	return sizeof *to;
 }
 
-static int64_t abstract(struct client *c, const struct lind_call *call, struct lind_arg pinned, enum verb verb, int at, struct address *a)
+static int64_t abstract(
+    struct client *c, const struct lind_call *call, struct lind_arg pinned, enum verb verb, int at, struct address *a)
 {
 	struct lind_call own = *call;
 	struct sockaddr_storage s;
@@ -67,12 +68,14 @@ int64_t unix_connect(struct client *c, const struct lind_call *call, struct lind
 		return r;
 	length = by_descriptor(&place, &un);
 	if ((r = judge(c, call, CONNECT, UNIX, a)) == 0)
-		r = lind_call(SYS_connect, lind_self(), call->args[0], lind_mine(&un), (struct lind_arg){ length, lind_self() }, none, none, none);
+		r = lind_call(SYS_connect, lind_self(), call->args[0], lind_mine(&un),
+		    (struct lind_arg){ length, lind_self() }, none, none, none);
 	lind_place_done(&place);
 	return r;
 }
 
-int64_t unix_send(struct client *c, const struct lind_call *call, struct lind_arg fd, struct lind_message *m, struct address *a)
+int64_t unix_send(
+    struct client *c, const struct lind_call *call, struct lind_arg fd, struct lind_message *m, struct address *a)
 {
 	struct lind_arg none = { 0, lind_self() };
 	struct sockaddr_un un;
@@ -90,11 +93,11 @@ int64_t unix_send(struct client *c, const struct lind_call *call, struct lind_ar
 	if ((r = judge(c, call, SEND, UNIX, a)) == 0 && m) {
 		m->own.msg_name = &un;
 		m->own.msg_namelen = length;
-		r = lind_call(SYS_sendmsg, lind_self(), call->args[0], lind_mine(&m->own), (struct lind_arg){ call->args[2].value, lind_self() }, none, none,
-			none);
+		r = lind_call(SYS_sendmsg, lind_self(), call->args[0], lind_mine(&m->own),
+		    (struct lind_arg){ call->args[2].value, lind_self() }, none, none, none);
 	} else if (r == 0)
-		r = lind_call(SYS_sendto, lind_self(), call->args[0], call->args[1], call->args[2], call->args[3], lind_mine(&un),
-			(struct lind_arg){ length, lind_self() });
+		r = lind_call(SYS_sendto, lind_self(), call->args[0], call->args[1], call->args[2], call->args[3],
+		    lind_mine(&un), (struct lind_arg){ length, lind_self() });
 	lind_place_done(&place);
 	return r;
 }

@@ -34,7 +34,8 @@ static uint16_t unpack(const struct row *row, uint16_t wanted, uint8_t *bytes)
 	for (unsigned i = 0; i < BLOCKS; i++) {
 		uint16_t bit = (uint16_t)(1u << i);
 		bool stored = row->held & ~row->zeros & bit;
-		size_t left = stored && from < row->size ? row->size - from : 0, length = left < STORE_BLOCK ? left : STORE_BLOCK;
+		size_t left = stored && from < row->size ? row->size - from : 0,
+		       length = left < STORE_BLOCK ? left : STORE_BLOCK;
 
 		if (row->held & wanted & bit) {
 			if (length)
@@ -108,7 +109,8 @@ static int take(struct store *store, uint64_t ino, const struct row *row, uint16
 
 int store_read(struct store *store, uint64_t ino, uint64_t chunk, uint8_t *bytes)
 {
-	sqlite3_stmt *rows = store_statement(store, READ), *bases = store->depth > 1 ? store_statement(store, BASES) : NULL;
+	sqlite3_stmt *rows = store_statement(store, READ),
+		     *bases = store->depth > 1 ? store_statement(store, BASES) : NULL;
 	int code, bases_code = SQLITE_DONE, got = 0;
 	int64_t end = INT64_MAX;
 	uint16_t found = 0;
@@ -263,7 +265,8 @@ int store_write(struct store *store, uint64_t ino, uint64_t chunk, uint16_t mask
 		row.held |= mask;
 		bytes = merged;
 	}
-	return outside ? outside_write(store, ino, chunk, &row, row.held, bytes) : write_inside(store, ino, chunk, &row, bytes);
+	return outside ? outside_write(store, ino, chunk, &row, row.held, bytes)
+		       : write_inside(store, ino, chunk, &row, bytes);
 }
 
 /* The chunk that `size` lies in: its blocks behind are dropped. */

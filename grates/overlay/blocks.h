@@ -9,10 +9,10 @@
 
 struct row {
 	uint16_t held, zeros;
-	const uint8_t *bytes;		/* of the blocks that are neither missing nor zeros, one after the other */
+	const uint8_t *bytes;  /* of the blocks that are neither missing nor zeros, one after the other */
 	size_t size;
-	bool outside;			/* there are none: each block has a slot */
-	uint64_t slot[BLOCKS];		/* SLOT_NONE for the others */
+	bool outside;   /* there are none: each block has a slot */
+	uint64_t slot[BLOCKS];  /* SLOT_NONE for the others */
 };
 
 static inline bool block_is_stored(const struct row *row, unsigned i)
@@ -32,7 +32,8 @@ int outside_bind(sqlite3_stmt *statement, int at, const struct row *row);
 int outside_read(struct store *store, uint64_t ino, const struct row *row, uint16_t wanted, uint8_t *bytes);
 /* Blocks of `mask`, at their places in `bytes`, get slots; those of the row that were in others
  * lose them. */
-int outside_write(struct store *store, uint64_t ino, uint64_t chunk, struct row *row, uint16_t mask, const uint8_t *bytes);
+int outside_write(
+    struct store *store, uint64_t ino, uint64_t chunk, struct row *row, uint16_t mask, const uint8_t *bytes);
 /* The blocks of `mask` are no longer the row's. */
 int outside_give(struct store *store, uint64_t ino, const struct row *row, uint16_t mask);
 /* The same for all rows of this layer, from a chunk on. */

@@ -2,7 +2,7 @@
 #include <unistd.h>
 #include "overlay.h"
 
-#define STRAIGHT_LEAST 16384	/* bytes that are worth a call of their own: less is read into memory, to stay there */
+#define STRAIGHT_LEAST 16384 /* bytes that are worth a call of their own: less is read into memory, to stay there */
 
 uint64_t cache_limit = 512u << 20;
 uint64_t dirty_bytes;
@@ -142,7 +142,7 @@ static int read_lower(struct imfs_under *u, int64_t start, uint8_t *bytes, int64
 /* Blocks that the store has, but for those that were cut off since. */
 static int read_store(struct imfs_under *u, uint64_t index, uint8_t *bytes, uint32_t room)
 {
-	static uint8_t chunk[STORE_CHUNK];	/* under the lock */
+	static uint8_t chunk[STORE_CHUNK]; /* under the lock */
 	int64_t start = (int64_t)(index * STORE_CHUNK), end = least(least(start + room, u->stored_end), u->cut);
 	int mask;
 
@@ -259,7 +259,8 @@ static int64_t seek_chunk(struct imfs_node *n, int64_t off, int64_t limit, bool 
 int64_t cache_seek(struct imfs_node *n, int64_t off, bool hole)
 {
 	while (off < n->size) {
-		uint64_t index = (uint64_t)off / IMFS_CHUNK, changed = next_changed(n, index), next = changed > index ? changed : index + 1;
+		uint64_t index = (uint64_t)off / IMFS_CHUNK, changed = next_changed(n, index),
+			 next = changed > index ? changed : index + 1;
 		int64_t limit = next > (uint64_t)n->size / IMFS_CHUNK ? n->size : (int64_t)(next * IMFS_CHUNK);
 		int64_t r = changed > index ? seek_lower(n->under, off, limit, hole) : seek_chunk(n, off, limit, hole);
 

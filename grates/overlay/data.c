@@ -8,24 +8,26 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define OPEN_MOST 16		/* a cage may have few descriptors, and the lower directory needs some */
-#define LIMBO_MOST 8192		/* slots: 32 MiB */
-#define BUCKETS 1024
-#define HOME_MOST (1ull << 28)	/* 1 TiB: behind it a block has no slot of its own number, since few file systems have files as large as they may be here */
+#define OPEN_MOST  16  /* a cage may have few descriptors, and the lower directory needs some */
+#define LIMBO_MOST 8192  /* slots: 32 MiB */
+#define BUCKETS    1024
+#define HOME_MOST \
+	(1ull \
+	    << 28) /* 1 TiB: behind it a block has no slot of its own number, since few file systems have files as large as they may be here */
 
 struct data_file {
 	struct data_file *same_bucket, *next_active;
 	uint64_t ino;
-	int fd;				/* -1: not open now */
-	bool known;			/* the facts about slots below are valid */
-	uint64_t used_at;		/* when its descriptor was, to find the one that nobody needs */
-	bool active;			/* it has been changed since the last commit that the disk has */
+	int fd; /* -1: not open now */
+	bool known; /* the facts about slots below are valid */
+	uint64_t used_at; /* when its descriptor was, to find the one that nobody needs */
+	bool active; /* it has been changed since the last commit that the disk has */
 	bool unsynced;
-	struct slots used;		/* by rows, or in limbo */
-	struct slots fresh;		/* written since the last commit, so no commit has them */
-	struct slots limbo;		/* of these, no row names them now, but the disk may have rows that do */
-	uint64_t floor;			/* behind all slots that blocks prefer */
-	uint64_t next;			/* from floor on, all before it are used */
+	struct slots used; /* by rows, or in limbo */
+	struct slots fresh; /* written since the last commit, so no commit has them */
+	struct slots limbo; /* of these, no row names them now, but the disk may have rows that do */
+	uint64_t floor; /* behind all slots that blocks prefer */
+	uint64_t next; /* from floor on, all before it are used */
 };
 
 struct data {
@@ -33,7 +35,7 @@ struct data {
 	bool folder_unsynced, garbage;
 	struct data_file *buckets[BUCKETS], *active, *open[OPEN_MOST];
 	uint64_t clock;
-	uint64_t in_limbo;		/* slots, in all files */
+	uint64_t in_limbo; /* slots, in all files */
 };
 
 struct data *data_new(int folder)
@@ -310,7 +312,8 @@ void data_committed(struct data *data)
  * time. */
 static void punch(int fd, uint64_t from, uint64_t to)
 {
-	(void)fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)(from * STORE_BLOCK), (off_t)((to - from) * STORE_BLOCK));
+	(void)fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)(from * STORE_BLOCK),
+	    (off_t)((to - from) * STORE_BLOCK));
 }
 
 static void remove_file(struct data *data, struct data_file *file)
@@ -405,7 +408,8 @@ int data_list(struct data *data, uint64_t **inos, size_t *count)
 	while ((entry = readdir(dir))) {
 		uint64_t ino = number_of(entry->d_name);
 		/* A power of two of them: there is room for the next. */
-		uint64_t *more = ino && !(*count & (*count - 1)) ? realloc(*inos, 2 * (*count + 1) * sizeof *more) : *inos;
+		uint64_t *more =
+		    ino && !(*count & (*count - 1)) ? realloc(*inos, 2 * (*count + 1) * sizeof *more) : *inos;
 
 		if (ino && !more) {
 			closedir(dir);

@@ -32,7 +32,7 @@ void data_free(struct data *data);
  * each slot that rows of any layer name. NULL: no memory. */
 struct data_file *data_file(struct data *data, uint64_t ino, bool *is_new);
 int data_holds(struct data_file *file, uint64_t block, uint64_t slot);
-void data_forget(struct data *data, struct data_file *file);	/* nothing is known any more */
+void data_forget(struct data *data, struct data_file *file); /* nothing is known any more */
 
 /* Blocks that lie one after the other. -ENODATA: the file ends before. -EMLINK: what is there is
  * not a file of its own. */
@@ -47,13 +47,13 @@ int data_give(struct data *data, struct data_file *file, uint64_t slot);
 /* Before a commit: all that was written is on the disk. A row never comes there before its
  * blocks, not even by chance. */
 int data_sync(struct data *data);
-void data_committed(struct data *data);	/* from now on nothing of it is overwritten */
-void data_durable(struct data *data);	/* and the disk has the commit: slots in limbo go back to the file system */
-void data_undone(struct data *data);	/* it was not committed */
+void data_committed(struct data *data); /* from now on nothing of it is overwritten */
+void data_durable(struct data *data); /* and the disk has the commit: slots in limbo go back to the file system */
+void data_undone(struct data *data); /* it was not committed */
 /* So much is in limbo that the disk should be waited for: a run that never asks for that would
  * fill it. */
 bool data_waits(const struct data *data);
-bool data_has_garbage(const struct data *data);	/* slots that no row names and that are not known */
+bool data_has_garbage(const struct data *data); /* slots that no row names and that are not known */
 
 /* The numbers of all data files; malloc. */
 int data_list(struct data *data, uint64_t **inos, size_t *count);

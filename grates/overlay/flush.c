@@ -7,9 +7,9 @@
 #include <unistd.h>
 #include "overlay.h"
 
-#define SECONDS 5		/* that a change stays in memory only */
+#define SECONDS 5  /* that a change stays in memory only */
 
-enum what { HIDES, FREE, UNSURE };	/* whether the lower directory has such a name */
+enum what { HIDES, FREE, UNSURE }; /* whether the lower directory has such a name */
 
 struct unnamed {
 	struct unnamed *next;
@@ -22,11 +22,11 @@ struct unnamed {
 
 static struct imfs_under *dirty, **last_dirty = &dirty, *mapped;
 static struct unnamed *unnamed, **last_unnamed = &unnamed;
-static uint64_t *gone;		/* numbers whose rows go */
+static uint64_t *gone;  /* numbers whose rows go */
 static size_t gone_count, gone_room;
-static uint64_t kept_ino;	/* next_ino as the state has it */
-static bool undurable;		/* something was committed that may not be on the disk yet */
-static int broken;		/* an errno: the state did not take something, and gets no more */
+static uint64_t kept_ino; /* next_ino as the state has it */
+static bool undurable;  /* something was committed that may not be on the disk yet */
+static int broken;  /* an errno: the state did not take something, and gets no more */
 static pthread_mutex_t entered = PTHREAD_MUTEX_INITIALIZER;
 
 void store_enter(void)
@@ -47,7 +47,7 @@ static bool is_dirty(void)
 static bool is_needed(void)
 {
 	return __atomic_load_n(&dirty, __ATOMIC_RELAXED) || __atomic_load_n(&mapped, __ATOMIC_RELAXED) ||
-	       __atomic_load_n(&unnamed, __ATOMIC_RELAXED) || __atomic_load_n(&gone_count, __ATOMIC_RELAXED);
+	    __atomic_load_n(&unnamed, __ATOMIC_RELAXED) || __atomic_load_n(&gone_count, __ATOMIC_RELAXED);
 }
 
 static void clean(struct imfs_under *u)
@@ -178,9 +178,21 @@ static int put_row(struct imfs_node *n)
 {
 	struct imfs_under *u = n->under;
 	struct store_node row = {
-		.ino = row_ino(n), .rdev = n->rdev, .mode = n->mode, .nlink = n->nlink, .uid = n->uid, .gid = n->gid, .size = n->size,
-		.atime = n->atime, .mtime = n->mtime, .ctime = n->ctime, .btime = n->btime, .origin = u->origin,
-		.origin_size = u->origin_size, .stamp = u->stamp, .target = n->target,
+		.ino = row_ino(n),
+		.rdev = n->rdev,
+		.mode = n->mode,
+		.nlink = n->nlink,
+		.uid = n->uid,
+		.gid = n->gid,
+		.size = n->size,
+		.atime = n->atime,
+		.mtime = n->mtime,
+		.ctime = n->ctime,
+		.btime = n->btime,
+		.origin = u->origin,
+		.origin_size = u->origin_size,
+		.stamp = u->stamp,
+		.target = n->target,
 	};
 	void *xattrs;
 	int r;
@@ -230,7 +242,7 @@ static int put_above(struct imfs_node *dir)
 
 static int put_chunk(struct imfs_node *n, struct imfs_chunk *c)
 {
-	static uint8_t whole[STORE_CHUNK];	/* under the lock */
+	static uint8_t whole[STORE_CHUNK]; /* under the lock */
 	int64_t start = (int64_t)(c->index * IMFS_CHUNK), left = n->size - start;
 	uint16_t mask = c->dirty;
 	const uint8_t *bytes = c->data;
@@ -259,7 +271,7 @@ static int put_chunk(struct imfs_node *n, struct imfs_chunk *c)
  * below. */
 static int compare_chunk(struct imfs_node *n, uint64_t index, bool *differs)
 {
-	static uint8_t below[IMFS_CHUNK], here[IMFS_CHUNK];	/* under the lock */
+	static uint8_t below[IMFS_CHUNK], here[IMFS_CHUNK]; /* under the lock */
 	int64_t start = (int64_t)(index * IMFS_CHUNK), length = least(n->size - start, IMFS_CHUNK);
 	uint16_t mask = 0;
 	int r;
@@ -372,7 +384,8 @@ static int put_mapped(void)
 		struct imfs_node *n = u->node;
 
 		differs = false;
-		if (n->nlink && n->names && n->data.backing && !u->at_dirty && !(r = put_backing(n, &differs)) && differs) {
+		if (n->nlink && n->names && n->data.backing && !u->at_dirty && !(r = put_backing(n, &differs)) &&
+		    differs) {
 			n->mtime = n->ctime = imfs_now();
 			note_changed(n);
 			u->compared = true;

@@ -52,9 +52,10 @@ static int put_on_top(struct store *store, int64_t parent, const char *head)
 
 	if (layer < 1)
 		return -EIO;
-	return change(store, "insert into layers values(%lld, nullif(%lld, 0), null, %lld); "
-		"insert into heads values(%Q, %lld) on conflict do update set layer = %lld", (long long)layer, (long long)parent, (long long)now(), head,
-		(long long)layer, (long long)layer);
+	return change(store,
+	    "insert into layers values(%lld, nullif(%lld, 0), null, %lld); "
+	    "insert into heads values(%Q, %lld) on conflict do update set layer = %lld",
+	    (long long)layer, (long long)parent, (long long)now(), head, (long long)layer, (long long)layer);
 }
 
 static int done(struct store *store, int r)
@@ -96,8 +97,11 @@ int store_fork(struct store *store, const char *name)
 int store_layers(struct store *store, int (*each)(void *to, const struct store_layer *layer), void *to)
 {
 	sqlite3_stmt *row;
-	int code = sqlite3_prepare_v2(store->db, "select layers.layer, parent, name, head, made from layers left join heads using (layer) "
-		"order by layer, head", -1, &row, NULL), r = 0;
+	int code = sqlite3_prepare_v2(store->db,
+		"select layers.layer, parent, name, head, made from layers left join heads using (layer) "
+		"order by layer, head",
+		-1, &row, NULL),
+	    r = 0;
 
 	if (code)
 		return store_fail(store, code);
@@ -148,19 +152,26 @@ int store_lower_is(struct store *store, uint64_t ino)
 int64_t store_changes(struct store *store)
 {
 	/* A name that is gone does not count if its file has another name now. */
-	static const char text[] = "with recursive chain(layer) as (select ?1 union select parent from layers join chain using (layer) where parent is not null), "
-		"entry as (select dir, name, ino, max(layer) from names where layer in chain group by dir, name), "
-		"node as (select ino, mode, cast(origin as text) as origin, max(layer) from nodes where layer in chain group by ino), "
-		"file as (select distinct ino, origin from entry join node using (ino) where mode & 61440 != 16384 and mode != 0) "
-		"select (select count(*) from file) + (select count(*) from entry left join node on node.ino = entry.dir where entry.ino = 0 and "
-		"coalesce(case when entry.dir = 1 then '' else origin || '/' end || cast(name as text), '') not in (select origin from file where origin is not null))";
+	static const char text[] =
+	    "with recursive chain(layer) as (select ?1 union select parent from layers join chain using (layer) where "
+	    "parent is not null), "
+	    "entry as (select dir, name, ino, max(layer) from names where layer in chain group by dir, name), "
+	    "node as (select ino, mode, cast(origin as text) as origin, max(layer) from nodes where layer in chain "
+	    "group by ino), "
+	    "file as (select distinct ino, origin from entry join node using (ino) where mode & 61440 != 16384 and "
+	    "mode != 0) "
+	    "select (select count(*) from file) + (select count(*) from entry left join node on node.ino = entry.dir "
+	    "where entry.ino = 0 and "
+	    "coalesce(case when entry.dir = 1 then '' else origin || '/' end || cast(name as text), '') not in (select "
+	    "origin from file where origin is not null))";
 	sqlite3_stmt *statement;
 	int64_t count;
 
 	if (sqlite3_prepare_v2(store->db, text, -1, &statement, NULL))
 		return store_fail(store, sqlite3_errcode(store->db));
 	sqlite3_bind_int64(statement, 1, store_layer(store));
-	count = sqlite3_step(statement) == SQLITE_ROW ? sqlite3_column_int64(statement, 0) : store_fail(store, sqlite3_errcode(store->db));
+	count = sqlite3_step(statement) == SQLITE_ROW ? sqlite3_column_int64(statement, 0)
+						      : store_fail(store, sqlite3_errcode(store->db));
 	sqlite3_finalize(statement);
 	return count;
 }
@@ -176,7 +187,9 @@ static const char *text_of(sqlite3_stmt *row, int column)
 int store_log_lines(struct store *store, int (*each)(void *to, const struct store_log_line *line), void *to)
 {
 	sqlite3_stmt *row;
-	int code = sqlite3_prepare_v2(store->db, "select layer, at, command, kind, path, other from log order by at, rowid", -1, &row, NULL), r = 0;
+	int code = sqlite3_prepare_v2(
+		store->db, "select layer, at, command, kind, path, other from log order by at, rowid", -1, &row, NULL),
+	    r = 0;
 
 	if (code)
 		return store_fail(store, code);
@@ -200,8 +213,10 @@ int store_log_lines(struct store *store, int (*each)(void *to, const struct stor
 
 int store_tidy(struct store *store)
 {
-	static const char needed[] = "with recursive needed(layer) as (select layer from heads union select layer from layers where name is not null "
-		"union select parent from layers join needed using (layer) where parent is not null) ";
+	static const char needed[] =
+	    "with recursive needed(layer) as (select layer from heads union select layer from layers where name is not "
+	    "null "
+	    "union select parent from layers join needed using (layer) where parent is not null) ";
 	static const char *const tables[] = { "nodes", "names", "log", "layers" };
 	char *sql = sqlite3_mprintf("%sselect count(*) from layers where layer not in needed", needed);
 	int64_t unneeded = sql ? ask(store, sql, NULL) : 0;
@@ -211,7 +226,10 @@ int store_tidy(struct store *store)
 	if (unneeded <= 0)
 		return 0;
 	/* By the index of the key, without a look at the bytes. */
-	r = change(store, "%sdelete from blocks where rowid in (select rowid from blocks indexed by sqlite_autoindex_blocks_1 where layer not in needed)", needed);
+	r = change(store,
+	    "%sdelete from blocks where rowid in (select rowid from blocks indexed by sqlite_autoindex_blocks_1 where "
+	    "layer not in needed)",
+	    needed);
 	for (size_t i = 0; !r && i < sizeof tables / sizeof *tables; i++)
 		r = change(store, "%sdelete from %s where layer not in needed", needed, tables[i]);
 	if (r || (r = store_commit(store, true)))

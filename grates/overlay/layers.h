@@ -14,8 +14,8 @@ int store_rollback(struct store *store, const char *name);
 int store_fork(struct store *store, const char *name);
 
 struct store_layer {
-	int64_t layer, parent;		/* parent 0: none */
-	const char *snapshot, *head;	/* or NULL */
+	int64_t layer, parent;  /* parent 0: none */
+	const char *snapshot, *head; /* or NULL */
 	struct timespec made;
 };
 
@@ -34,7 +34,7 @@ char *store_lower(struct store *store);
 
 struct store_log_line {
 	struct timespec at;
-	const char *command, *path, *other;	/* command and other: or NULL */
+	const char *command, *path, *other; /* command and other: or NULL */
 	char kind;
 };
 

@@ -8,9 +8,9 @@
 /* A directory while its names are collected. */
 struct listing {
 	struct imfs_node *dir;
-	char **removed;		/* sorted once all are there */
+	char **removed;  /* sorted once all are there */
 	size_t count, room;
-	const char *only;	/* the one name that is asked for, or NULL */
+	const char *only; /* the one name that is asked for, or NULL */
 	int failed;
 };
 
@@ -51,7 +51,8 @@ static int each_row(void *to, const char *name, uint64_t ino)
 	if (!length || length > IMFS_NAME || imfs_dir_find(l->dir, name, length))
 		return 0;
 	if (!(n = node_of_row(ino, l->dir))) {
-		lind_log("%s: the state is damaged: this name is of inode %llu, which is missing", name, (unsigned long long)ino);
+		lind_log("%s: the state is damaged: this name is of inode %llu, which is missing", name,
+		    (unsigned long long)ino);
 		return 0;
 	}
 	if ((r = imfs_dir_put(&fs, l->dir, name, length, n))) {
@@ -65,7 +66,7 @@ static int each_row(void *to, const char *name, uint64_t ino)
 static bool same_stamp(const struct store_stamp *a, const struct store_stamp *b)
 {
 	return a->ino == b->ino && a->size == b->size && !memcmp(&a->mtime, &b->mtime, sizeof a->mtime) &&
-	       !memcmp(&a->ctime, &b->ctime, sizeof a->ctime);
+	    !memcmp(&a->ctime, &b->ctime, sizeof a->ctime);
 }
 
 static struct timespec time_of(const struct statx_timestamp *t)
@@ -107,7 +108,8 @@ static struct imfs_node *linked(struct imfs_node *dir, const char *origin, uint6
 
 	if (!n && !row)
 		return NULL;
-	if (!lower_stat(origin, &st) && !S_ISDIR(st.stx_mode) && st.stx_nlink > 1 && lower_is_home(&st) && (n || (n = node_of_row(*ino, dir)))) {
+	if (!lower_stat(origin, &st) && !S_ISDIR(st.stx_mode) && st.stx_nlink > 1 && lower_is_home(&st) &&
+	    (n || (n = node_of_row(*ino, dir)))) {
 		stamp = stamp_of(&st);
 		if (!S_ISDIR(n->mode) && (n->unknown || same_stamp(&stamp, &n->under->stamp)))
 			return n;
@@ -192,7 +194,7 @@ static int add_lower(struct listing *l, const char *name, uint64_t ino, uint32_t
 /* All names of the lower directory. */
 static int read_lower(struct listing *l)
 {
-	static char buffer[32768];	/* under the lock */
+	static char buffer[32768]; /* under the lock */
 	int fd = lower_dir(l->dir->under->origin), r = 0;
 	long got;
 
@@ -380,7 +382,7 @@ int know_node(struct imfs *filesystem, struct imfs_node *n)
 
 static int take_xattr(struct imfs_node *n, int fd, const char *name)
 {
-	static char value[IMFS_XATTR];	/* under the lock */
+	static char value[IMFS_XATTR]; /* under the lock */
 	ssize_t size = fgetxattr(fd, name, value, sizeof value);
 
 	if (strncmp(name, "user.", 5) || size < 0)
@@ -390,7 +392,7 @@ static int take_xattr(struct imfs_node *n, int fd, const char *name)
 
 int know_xattrs(struct imfs *filesystem, struct imfs_node *n)
 {
-	static char names[IMFS_XATTR];	/* under the lock */
+	static char names[IMFS_XATTR]; /* under the lock */
 	struct imfs_under *u = n->under;
 	ssize_t length = 0;
 	int fd, r = 0;

@@ -4,10 +4,10 @@
 #include <unistd.h>
 #include "overlay.h"
 
-#define LONGEST 256		/* bytes of a command that are kept */
-#define CLIENTS 64		/* of which it is remembered what they run */
+#define LONGEST 256  /* bytes of a command that are kept */
+#define CLIENTS 64  /* of which it is remembered what they run */
 
-static char **commands;		/* each once; number 0 is nobody's */
+static char **commands;  /* each once; number 0 is nobody's */
 static uint32_t count = 1, room;
 
 static struct {

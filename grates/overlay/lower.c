@@ -9,8 +9,8 @@
 #include <unistd.h>
 #include "overlay.h"
 
-#define OPENED 64		/* descriptors of directories that are kept, */
-#define FILES 256		/* and of files */
+#define OPENED      64  /* descriptors of directories that are kept, */
+#define FILES       256  /* and of files */
 #define STAYS_BELOW (RESOLVE_NO_MAGICLINKS | RESOLVE_NO_SYMLINKS | RESOLVE_BENEATH)
 
 struct opened {

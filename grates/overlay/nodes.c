@@ -170,7 +170,8 @@ void node_from_row(struct imfs_node *n, const struct store_node *row)
 	if (S_ISLNK(n->mode) && (n->target = strdup(row->target ? row->target : "")))
 		n->size = (int64_t)strlen(n->target);
 	if (row->xattrs_size && take_xattrs(n, row->xattrs, row->xattrs_size))
-		lind_log("cannot read all extended attributes of inode %llu from the state", (unsigned long long)row->ino);
+		lind_log(
+		    "cannot read all extended attributes of inode %llu from the state", (unsigned long long)row->ino);
 	n->atime = row->atime;
 	n->mtime = row->mtime;
 	n->ctime = row->ctime;
@@ -198,7 +199,23 @@ static int sync_all(void)
 }
 
 const struct imfs_below overlay_below = {
-	.born = under_born, .gone = under_gone, .list = list_names, .know = know_node, .xattrs = know_xattrs, .readable = cache_readable,
-	.room = cache_room, .straight = cache_straight, .whole = cache_whole, .fill = cache_fill, .seek = cache_seek, .cut = cache_cut, .space = lower_space, .blocks = cache_blocks, .changed = note_changed, .wrote = cache_wrote,
-	.mapped = note_mapped, .unnamed = note_unnamed, .sync = sync_all,
+	.born = under_born,
+	.gone = under_gone,
+	.list = list_names,
+	.know = know_node,
+	.xattrs = know_xattrs,
+	.readable = cache_readable,
+	.room = cache_room,
+	.straight = cache_straight,
+	.whole = cache_whole,
+	.fill = cache_fill,
+	.seek = cache_seek,
+	.cut = cache_cut,
+	.space = lower_space,
+	.blocks = cache_blocks,
+	.changed = note_changed,
+	.wrote = cache_wrote,
+	.mapped = note_mapped,
+	.unnamed = note_unnamed,
+	.sync = sync_all,
 };

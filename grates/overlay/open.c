@@ -9,26 +9,30 @@
 #include <unistd.h>
 #include "schema.h"
 
-#define APPLICATION 0x6c696e64	/* tells file(1) that it is one of ours */
-#define FORMAT 1
+#define APPLICATION 0x6c696e64 /* tells file(1) that it is one of ours */
+#define FORMAT      1
 
 /* How SQLite's files begin, and where they say whose they are. */
 static const char magic[16] = "SQLite format 3";
-static const char first[] = "SQLite format 3\0\x10\0\1\1\0\x40\x20\x20";	/* of a new one, as it is written first */
+static const char first[] = "SQLite format 3\0\x10\0\1\1\0\x40\x20\x20"; /* of a new one, as it is written first */
 #define APPLICATION_AT 68
-#define PAGE_START 72
-#define PAGE 4096
+#define PAGE_START     72
+#define PAGE           4096
 
 static const char *const texts[STATEMENTS] = {
 	[BEGIN] = "begin immediate",
 	[COMMIT] = "commit",
 	[ROLLBACK] = "rollback",
-	[GET] = "select layer, mode, nlink, uid, gid, rdev, size, atime, mtime, ctime, btime, origin, origin_size, seen_ino, seen_size, seen_mtime, "
+	[GET] = "select layer, mode, nlink, uid, gid, rdev, size, atime, mtime, ctime, btime, origin, origin_size, "
+		"seen_ino, seen_size, seen_mtime, "
 		"seen_ctime, target, xattrs from nodes where ino = ?1 order by layer desc",
 	[GONE_BELOW] = "select layer, mode from nodes where ino = ?1 and layer < ?2 order by layer desc",
-	[PUT] = "insert into nodes values(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, 9223372036854775807) "
-		"on conflict do update set mode = ?3, nlink = ?4, uid = ?5, gid = ?6, rdev = ?7, size = ?8, atime = ?9, mtime = ?10, ctime = ?11, "
-		"btime = ?12, origin = ?13, origin_size = ?14, seen_ino = ?15, seen_size = ?16, seen_mtime = ?17, seen_ctime = ?18, target = ?19, xattrs = ?20",
+	[PUT] = "insert into nodes values(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, "
+		"?18, ?19, ?20, 9223372036854775807) "
+		"on conflict do update set mode = ?3, nlink = ?4, uid = ?5, gid = ?6, rdev = ?7, size = ?8, atime = "
+		"?9, mtime = ?10, ctime = ?11, "
+		"btime = ?12, origin = ?13, origin_size = ?14, seen_ino = ?15, seen_size = ?16, seen_mtime = ?17, "
+		"seen_ctime = ?18, target = ?19, xattrs = ?20",
 	[FORGET] = "delete from nodes where ino = ?1 and layer = ?2",
 	[BASES] = "select layer, base from nodes where ino = ?1 order by layer desc",
 	[SET_BASE] = "update nodes set base = min(base, ?3) where ino = ?1 and layer = ?2",
@@ -39,7 +43,8 @@ static const char *const texts[STATEMENTS] = {
 	[READ] = "select layer, held, zeros, bytes from blocks where ino = ?1 and chunk = ?2 order by layer desc",
 	[READ_OWN] = "select held, zeros, bytes from blocks where ino = ?1 and chunk = ?2 and layer = ?3",
 	[NEXT_CHUNK] = "select min(chunk) from blocks where ino = ?1 and chunk >= ?2",
-	[WRITE] = "insert into blocks values(?1, ?2, ?3, ?4, ?5, ?6) on conflict do update set held = ?4, zeros = ?5, bytes = ?6",
+	[WRITE] = "insert into blocks values(?1, ?2, ?3, ?4, ?5, ?6) on conflict do update set held = ?4, zeros = ?5, "
+		  "bytes = ?6",
 	[CUT] = "delete from blocks where ino = ?1 and layer = ?2 and chunk >= ?3",
 	[DROP_BLOCKS] = "delete from blocks where ino = ?1 and chunk = ?2 and layer = ?3",
 	[SIZE] = "select size from nodes where ino = ?1 and layer = ?2",
@@ -52,10 +57,14 @@ static const char *const texts[STATEMENTS] = {
 static int errno_of(int code)
 {
 	switch (code & 0xff) {
-	case SQLITE_FULL: return -ENOSPC;
-	case SQLITE_NOMEM: return -ENOMEM;
-	case SQLITE_BUSY: return -EBUSY;
-	default: return -EIO;
+	case SQLITE_FULL:
+		return -ENOSPC;
+	case SQLITE_NOMEM:
+		return -ENOMEM;
+	case SQLITE_BUSY:
+		return -EBUSY;
+	default:
+		return -EIO;
 	}
 }
 
@@ -70,7 +79,8 @@ static void undo(struct store *store)
 
 int store_fail(struct store *store, int code)
 {
-	snprintf(store->problem, sizeof store->problem, "%s", store->db ? sqlite3_errmsg(store->db) : sqlite3_errstr(code));
+	snprintf(
+	    store->problem, sizeof store->problem, "%s", store->db ? sqlite3_errmsg(store->db) : sqlite3_errstr(code));
 	undo(store);
 	return errno_of(code);
 }
@@ -152,8 +162,10 @@ bool store_sees(const struct store *store, int64_t layer)
 
 int store_load_chain(struct store *store)
 {
-	static const char text[] = "with recursive chain(layer) as (select layer from heads where head = ?1 union all select parent from layers "
-		"join chain using (layer) where parent < layers.layer) select layer from chain join layers using (layer) order by layer desc";
+	static const char text[] = "with recursive chain(layer) as (select layer from heads where head = ?1 union all "
+				   "select parent from layers "
+				   "join chain using (layer) where parent < layers.layer) select layer from chain join "
+				   "layers using (layer) order by layer desc";
 	sqlite3_stmt *statement;
 	int code = sqlite3_prepare_v2(store->db, text, -1, &statement, NULL);
 	size_t room = 0;
@@ -198,7 +210,8 @@ static int64_t number(struct store *store, const char *sql, int64_t missing)
 /* Whether a first page says that it is one of ours. */
 static bool is_own_page(const uint8_t page[static PAGE_START])
 {
-	static const uint8_t own[4] = { APPLICATION >> 24, APPLICATION >> 16 & 255, APPLICATION >> 8 & 255, APPLICATION & 255 };
+	static const uint8_t own[4] = { APPLICATION >> 24, APPLICATION >> 16 & 255, APPLICATION >> 8 & 255,
+		APPLICATION & 255 };
 
 	return !memcmp(page, magic, sizeof magic) && !memcmp(page + APPLICATION_AT, own, sizeof own);
 }
@@ -206,7 +219,7 @@ static bool is_own_page(const uint8_t page[static PAGE_START])
 /* A run that did not come to its end may have left it in the log alone, as the first page there. */
 static bool is_own_log(int wal)
 {
-	uint8_t start[32 + 24 + PAGE_START];	/* the headers of the log and of the page */
+	uint8_t start[32 + 24 + PAGE_START]; /* the headers of the log and of the page */
 
 	return pread(wal, start, sizeof start, 0) == sizeof start && is_own_page(start + 32 + 24);
 }
@@ -257,9 +270,10 @@ static int make(struct store *store, const char *lower)
 	clock_gettime(CLOCK_REALTIME, &now);
 	if ((r = store_exec(store, "begin immediate")) || (r = store_exec(store, schema)))
 		return r;
-	sql = sqlite3_mprintf("insert into about values('lower', %Q), ('next_ino', %lld); insert into layers values(1, null, null, %lld); "
-		"insert into heads values('main', 1); pragma user_version = %d; commit", lower, (long long)STORE_FIRST_INO,
-		(long long)in_nanoseconds(now), FORMAT);
+	sql = sqlite3_mprintf("insert into about values('lower', %Q), ('next_ino', %lld); insert into layers values(1, "
+			      "null, null, %lld); "
+			      "insert into heads values('main', 1); pragma user_version = %d; commit",
+	    lower, (long long)STORE_FIRST_INO, (long long)in_nanoseconds(now), FORMAT);
 	if (!sql)
 		return store_fail(store, SQLITE_NOMEM);
 	r = store_exec(store, sql);
@@ -289,10 +303,12 @@ static int check(struct store *store, const char *lower)
 
 		same = !lower || (known && !strcmp(known, lower));
 		if (!same)
-			snprintf(store->problem, sizeof store->problem, "the state belongs to the directory %s", known ? known : "?");
+			snprintf(store->problem, sizeof store->problem, "the state belongs to the directory %s",
+			    known ? known : "?");
 	}
 	sqlite3_finalize(statement);
-	store->next_ino = (uint64_t)number(store, "select value from about where key = 'next_ino'", (int64_t)STORE_FIRST_INO);
+	store->next_ino =
+	    (uint64_t)number(store, "select value from about where key = 'next_ino'", (int64_t)STORE_FIRST_INO);
 	return same ? 0 : -EXDEV;
 }
 
@@ -301,15 +317,18 @@ static int check(struct store *store, const char *lower)
  * written of it. */
 static int set_up(struct store *store, bool is_new)
 {
-	static const char settings[] = "pragma locking_mode = exclusive; pragma temp_store = memory; pragma page_size = 4096; pragma cell_size_check = on; "
-		"pragma trusted_schema = off; pragma cache_size = -8192; pragma synchronous = normal; pragma journal_mode = memory";
+	static const char settings[] = "pragma locking_mode = exclusive; pragma temp_store = memory; pragma page_size "
+				       "= 4096; pragma cell_size_check = on; "
+				       "pragma trusted_schema = off; pragma cache_size = -8192; pragma synchronous = "
+				       "normal; pragma journal_mode = memory";
 	char own[64];
 	int r;
 
 	snprintf(own, sizeof own, "pragma application_id = %d", APPLICATION);
 	if ((r = store_exec(store, settings)) || (is_new && (r = store_exec(store, own))))
 		return r;
-	return store_exec(store, "pragma journal_mode = wal; pragma wal_autocheckpoint = 8192; pragma journal_size_limit = 33554432");
+	return store_exec(
+	    store, "pragma journal_mode = wal; pragma wal_autocheckpoint = 8192; pragma journal_size_limit = 33554432");
 }
 
 static int open_database(struct store *store, const char *lower)

@@ -11,11 +11,11 @@
 #include "overlay.h"
 
 #define TOLD_OF (IN_MODIFY | IN_ATTRIB | IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_ONLYDIR)
-#define NEW (IN_CREATE | IN_MOVED_TO)
-#define GONE (IN_DELETE | IN_MOVED_FROM)
+#define NEW     (IN_CREATE | IN_MOVED_TO)
+#define GONE    (IN_DELETE | IN_MOVED_FROM)
 
 static int watcher = -1;
-static struct imfs_under **watched;	/* by the number of the watch */
+static struct imfs_under **watched; /* by the number of the watch */
 static int room;
 
 void others_watch(struct imfs_under *dir)
@@ -198,7 +198,8 @@ static void *listen_to(void *unused)
 
 	while ((got = read(watcher, buffer, sizeof buffer)) > 0 || errno == EINTR) {
 		imfs_write_lock();
-		for (char *at = buffer; at < buffer + got; at += sizeof(struct inotify_event) + ((struct inotify_event *)at)->len)
+		for (char *at = buffer; at < buffer + got;
+		    at += sizeof(struct inotify_event) + ((struct inotify_event *)at)->len)
 			told((struct inotify_event *)at);
 		imfs_write_unlock();
 	}

@@ -19,11 +19,19 @@ static int blame(struct store *store, uint64_t ino, int error)
 	unsigned long long number = ino;
 
 	switch (-error) {
-	case ENOMEM: return store_blame(store, error, "no memory");
-	case ENOSPC: case EDQUOT: case EFBIG: return store_blame(store, -ENOSPC, "%s", sqlite3_errstr(SQLITE_FULL));
-	case ENODATA: return store_blame(store, -EIO, "data/%llu is too short: the state names a block beyond its end", number);
-	case EMLINK: return store_blame(store, -EIO, "data/%llu is not a regular file with one name", number);
-	default: return store_blame(store, -EIO, "data/%llu: %s", number, strerror(-error));
+	case ENOMEM:
+		return store_blame(store, error, "no memory");
+	case ENOSPC:
+	case EDQUOT:
+	case EFBIG:
+		return store_blame(store, -ENOSPC, "%s", sqlite3_errstr(SQLITE_FULL));
+	case ENODATA:
+		return store_blame(
+		    store, -EIO, "data/%llu is too short: the state names a block beyond its end", number);
+	case EMLINK:
+		return store_blame(store, -EIO, "data/%llu is not a regular file with one name", number);
+	default:
+		return store_blame(store, -EIO, "data/%llu: %s", number, strerror(-error));
 	}
 }
 
@@ -97,8 +105,9 @@ int outside_bind(sqlite3_stmt *statement, int at, const struct row *row)
 			continue;
 		}
 		if (first != SLOT_NONE)
-			length += (size_t)snprintf(text + length, sizeof text - length, first == last ? "%s%llu" : "%s%llu-%llu", length ? "," : "",
-				(unsigned long long)first, (unsigned long long)last);
+			length += (size_t)snprintf(text + length, sizeof text - length,
+			    first == last ? "%s%llu" : "%s%llu-%llu", length ? "," : "", (unsigned long long)first,
+			    (unsigned long long)last);
 		first = last = slot;
 	}
 	return sqlite3_bind_text(statement, at, text, (int)length, SQLITE_TRANSIENT);
@@ -130,7 +139,8 @@ static int tell_row(struct data_file *file, uint64_t chunk, const struct row *ro
 
 	for (unsigned i = 0; !r && i < BLOCKS; i++)
 		if (row->slot[i] != SLOT_NONE)
-			r = data_holds(file, chunk < UINT64_MAX / BLOCKS ? chunk * BLOCKS + i : UINT64_MAX, row->slot[i]);
+			r = data_holds(
+			    file, chunk < UINT64_MAX / BLOCKS ? chunk * BLOCKS + i : UINT64_MAX, row->slot[i]);
 	return r;
 }
 
@@ -177,13 +187,15 @@ int outside_give(struct store *store, uint64_t ino, const struct row *row, uint1
 	int r = file_of(store, ino, &file);
 
 	for (unsigned i = 0; !r && i < BLOCKS; i++)
-		if (row->outside && block_is_stored(row, i) && mask & 1u << i && (r = data_give(store->data, file, row->slot[i])))
+		if (row->outside && block_is_stored(row, i) && mask & 1u << i &&
+		    (r = data_give(store->data, file, row->slot[i])))
 			r = blame(store, ino, r);
 	return r;
 }
 
 /* Says where the blocks of `mask` go. */
-static int place(struct store *store, struct data_file *file, uint64_t chunk, struct row *row, uint16_t mask, const uint8_t *bytes)
+static int place(
+    struct store *store, struct data_file *file, uint64_t chunk, struct row *row, uint16_t mask, const uint8_t *bytes)
 {
 	int r = 0;
 
@@ -206,7 +218,8 @@ static int place(struct store *store, struct data_file *file, uint64_t chunk, st
 	return r;
 }
 
-int outside_write(struct store *store, uint64_t ino, uint64_t chunk, struct row *row, uint16_t mask, const uint8_t *bytes)
+int outside_write(
+    struct store *store, uint64_t ino, uint64_t chunk, struct row *row, uint16_t mask, const uint8_t *bytes)
 {
 	struct data_file *file;
 	int r = file_of(store, ino, &file);

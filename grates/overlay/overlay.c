@@ -7,8 +7,8 @@
 #include "verb_tree.h"
 #include <lind/text.h>
 
-#define OWN_FAILURE 125	/* the status that says so, if the program's says nothing */
-#define MEMORY (3ull << 30)	/* of the grate's four */
+#define OWN_FAILURE 125 /* the status that says so, if the program's says nothing */
+#define MEMORY      (3ull << 30) /* of the grate's four */
 
 struct store *store;
 
@@ -19,7 +19,7 @@ static int64_t on_sync_all(const struct lind_call *c)
 	return lind_forward(c);
 }
 
-#define OVERLAY_CALLS(CALL) IMFS_CALLS(CALL) CALL(sync, on_sync_all)
+#define OVERLAY_CALLS(CALL)   IMFS_CALLS(CALL) CALL(sync, on_sync_all)
 #define DECLARE(name, handle) LIND_DECLARE("answers", name);
 OVERLAY_CALLS(DECLARE)
 
@@ -31,7 +31,9 @@ static const char *lower, *prefix, *upper, *head, *called, *told;
 static const char *set_path(const char **path, const char *value)
 {
 	*path = value;
-	return value[0] != '/' || strstr(value, "/.") || strstr(value, "//") ? "must be an absolute path without . and .." : NULL;
+	return value[0] != '/' || strstr(value, "/.") || strstr(value, "//")
+	    ? "must be an absolute path without . and .."
+	    : NULL;
 }
 
 static const char *set_lower(const char *value)
@@ -90,13 +92,15 @@ static void open_store(void)
 	int r = state_files_open(upper, true, &files);
 
 	if (r)
-		lind_die("--upper %s: %s", state_name(), r == -ENOTEMPTY ? "not the state of an overlay, but a directory with other files" : strerror(-r));
+		lind_die("--upper %s: %s", state_name(),
+		    r == -ENOTEMPTY ? "not the state of an overlay, but a directory with other files" : strerror(-r));
 	if ((r = store_open(&store, files.db, files.wal, files.data, called ? called : lower, head)) == -EXDEV)
 		lind_die("--upper %s: belongs to another lower directory", state_name());
 	if (r == -EBUSY)
 		lind_die("--upper %s: another run has it open", state_name());
 	if (r)
-		lind_die("--upper %s: %s", state_name(), store && store_problem(store) ? store_problem(store) : strerror(-r));
+		lind_die("--upper %s: %s", state_name(),
+		    store && store_problem(store) ? store_problem(store) : strerror(-r));
 	if (store_is_applying(store))
 		lind_die("--upper %s: an apply was interrupted; lind-boot apply finishes it", state_name());
 	fs.next_ino = store_next_ino(store);
@@ -117,7 +121,8 @@ static void know_root(void)
 		lind_die("--upper %s: %s", state_name(), store_problem(store));
 	if (store && store_get(store, ROOT_INO, &row) == 1) {
 		if (!S_ISDIR(row.mode))
-			lind_die("--upper %s: the state is damaged: it describes the directory itself as a file", state_name());
+			lind_die("--upper %s: the state is damaged: it describes the directory itself as a file",
+			    state_name());
 		node_from_row(fs.root, &row);
 		return;
 	}
@@ -154,10 +159,11 @@ static void tell_changes(void)
 	int64_t count = told ? count_changes() : 0;
 
 	if (count > 0)
-		lind_log("%lld %s changed: lind-boot diff %s", (long long)count, count == 1 ? "file" : "files", lind_shell_word(told));
+		lind_log("%lld %s changed: lind-boot diff %s", (long long)count, count == 1 ? "file" : "files",
+		    lind_shell_word(told));
 }
 
-static bool lost;	/* something of what was changed */
+static bool lost; /* something of what was changed */
 
 void first_ended(void)
 {
@@ -208,10 +214,14 @@ int main(int argc, char **argv)
 	static const struct lind_option options[] = {
 		{ 'l', "lower", "DIR", "show the files of DIR, which is never written to", set_lower },
 		{ 'p', "prefix", "PATH", "show the overlay at PATH (default: at the lower directory)", set_prefix },
-		{ 'u', "upper", "STATE", "keep changes in STATE: a file, or with a slash at its end a directory; without it changes are lost at the end", set_upper },
+		{ 'u', "upper", "STATE",
+		    "keep changes in STATE: a file, or with a slash at its end a directory; without it changes are "
+		    "lost at the end",
+		    set_upper },
 		{ 0, "head", "NAME", "work on this head of the state (default main)", set_head },
 		{ 0, "cache", "MIB", "keep so many mebibytes of files in memory (default 512)", set_cache },
-		{ 0, "called", "DIR", "record DIR in the state as the name of the lower directory (default: as --lower)", set_called },
+		{ 0, "called", "DIR",
+		    "record DIR in the state as the name of the lower directory (default: as --lower)", set_called },
 		{ 0, "told", "NAME", "call the state NAME in messages", set_told },
 	};
 
@@ -219,7 +229,8 @@ int main(int argc, char **argv)
 
 	if (argc > 1 && !strncmp(argv[1], "--verb", 6))
 		return verb_main(argc, argv);
-	lind_options(options, sizeof options / sizeof *options, "Keeps the changes of clients to a directory in a state; the directory is never written to.", &argc, &argv);
+	lind_options(options, sizeof options / sizeof *options,
+	    "Keeps the changes of clients to a directory in a state; the directory is never written to.", &argc, &argv);
 	if (!lower)
 		lind_die("--lower must be given");
 	prefix = prefix ? prefix : lower;

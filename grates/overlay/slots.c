@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WORDS 64u		/* in a page: 16 MiB of a data file */
-#define PAGE (WORDS * 64u)
+#define WORDS 64u  /* in a page: 16 MiB of a data file */
+#define PAGE  (WORDS * 64u)
 
 static uint64_t word_at(const struct slots *slots, uint64_t slot)
 {

@@ -8,26 +8,49 @@
 
 /* Statements are made when they are first needed, and kept. */
 enum statement {
-	BEGIN, COMMIT, ROLLBACK, GET, GONE_BELOW, PUT, FORGET, BASES, SET_BASE, NAMES, NAME, NAME_BELOW, UNNAME, READ, READ_OWN, NEXT_CHUNK, WRITE, CUT, DROP_BLOCKS,
-	SIZE, SLOTS, OWN_SLOTS, LOG, NEXT_INO, STATEMENTS
+	BEGIN,
+	COMMIT,
+	ROLLBACK,
+	GET,
+	GONE_BELOW,
+	PUT,
+	FORGET,
+	BASES,
+	SET_BASE,
+	NAMES,
+	NAME,
+	NAME_BELOW,
+	UNNAME,
+	READ,
+	READ_OWN,
+	NEXT_CHUNK,
+	WRITE,
+	CUT,
+	DROP_BLOCKS,
+	SIZE,
+	SLOTS,
+	OWN_SLOTS,
+	LOG,
+	NEXT_INO,
+	STATEMENTS
 };
 
 struct store {
 	sqlite3 *db;
 	struct vfs vfs;
-	struct data *data;		/* NULL: the state is one file, with all bytes in its rows */
+	struct data *data;  /* NULL: the state is one file, with all bytes in its rows */
 	char vfs_name[32];
 	char head[64];
 	sqlite3_stmt *statements[STATEMENTS];
-	int64_t *chain;			/* the layers that are seen, the head's own first: each number is less than the one before */
+	int64_t *chain; /* the layers that are seen, the head's own first: each number is less than the one before */
 	size_t depth;
-	uint64_t *inodes;		/* a hash set of all that nodes has, of a power of two in size; made when it is asked for */
+	uint64_t *inodes; /* a hash set of all that nodes has, of a power of two in size; made when it is asked for */
 	size_t inodes_size, inodes_count;
 	uint64_t next_ino;
 	bool next_ino_changed;
-	bool changed;			/* a transaction has begun */
-	bool unsynced;			/* there are transactions that may not be on the disk */
-	bool untidy;			/* layers that nobody needs stay for now */
+	bool changed; /* a transaction has begun */
+	bool unsynced; /* there are transactions that may not be on the disk */
+	bool untidy; /* layers that nobody needs stay for now */
 	char problem[256];
 };
 

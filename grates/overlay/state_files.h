@@ -6,7 +6,7 @@
 
 struct state_files {
 	int db, wal;
-	int data;	/* the directory of data files; -1: the state is one file */
+	int data; /* the directory of data files; -1: the state is one file */
 };
 
 /* Opens those that an option names, and makes what is missing if `make`. 0, or the negative of

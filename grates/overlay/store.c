@@ -138,9 +138,10 @@ static void bind_path(sqlite3_stmt *statement, int at, const char *path)
 int store_put(struct store *store, const struct store_node *node)
 {
 	const struct store_stamp *stamp = &node->stamp;
-	const int64_t numbers[] = { (int64_t)node->ino, store_layer(store), node->mode, node->nlink, node->uid, node->gid, (int64_t)node->rdev, node->size,
-		in_nanoseconds(node->atime), in_nanoseconds(node->mtime), in_nanoseconds(node->ctime), in_nanoseconds(node->btime), 0, node->origin_size,
-		(int64_t)stamp->ino, stamp->size, in_nanoseconds(stamp->mtime), in_nanoseconds(stamp->ctime) };
+	const int64_t numbers[] = { (int64_t)node->ino, store_layer(store), node->mode, node->nlink, node->uid,
+		node->gid, (int64_t)node->rdev, node->size, in_nanoseconds(node->atime), in_nanoseconds(node->mtime),
+		in_nanoseconds(node->ctime), in_nanoseconds(node->btime), 0, node->origin_size, (int64_t)stamp->ino,
+		stamp->size, in_nanoseconds(stamp->mtime), in_nanoseconds(stamp->ctime) };
 	sqlite3_stmt *put;
 	int r = store_begin(store);
 

@@ -8,13 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STRANGE 125	/* the exit status for what is not an answer */
+#define STRANGE 125 /* the exit status for what is not an answer */
 
 static const struct verb {
 	const char *name;
 	int (*act)(struct store *store, const struct verb_options *options);
-	int least, most;	/* how many words it takes */
-	bool whole;		/* not while an apply is not at its end */
+	int least, most; /* how many words it takes */
+	bool whole;  /* not while an apply is not at its end */
 } verbs[] = {
 	{ "snapshot", verb_snapshot, 1, 1, true },
 	{ "rollback", verb_rollback, 1, 1, true },
@@ -47,14 +47,45 @@ static const struct verb *verb_named(const char *name)
 static struct verb_options options;
 static const char *upper, *verb_name;
 
-static const char *set_verb(const char *value) { verb_name = value; return NULL; }
-static const char *set_upper(const char *value) { upper = value; return NULL; }
-static const char *set_head(const char *value) { options.head = value; return NULL; }
-static const char *set_lower(const char *value) { options.lower = value; return NULL; }
-static const char *set_called(const char *value) { options.called = value; return NULL; }
-static const char *set_to(const char *value) { options.to = value; return NULL; }
-static const char *set_output(const char *value) { options.output = value; return NULL; }
-static const char *add_exclude(const char *value) { return verb_exclude(&options, value); }
+static const char *set_verb(const char *value)
+{
+	verb_name = value;
+	return NULL;
+}
+static const char *set_upper(const char *value)
+{
+	upper = value;
+	return NULL;
+}
+static const char *set_head(const char *value)
+{
+	options.head = value;
+	return NULL;
+}
+static const char *set_lower(const char *value)
+{
+	options.lower = value;
+	return NULL;
+}
+static const char *set_called(const char *value)
+{
+	options.called = value;
+	return NULL;
+}
+static const char *set_to(const char *value)
+{
+	options.to = value;
+	return NULL;
+}
+static const char *set_output(const char *value)
+{
+	options.output = value;
+	return NULL;
+}
+static const char *add_exclude(const char *value)
+{
+	return verb_exclude(&options, value);
+}
 LIND_SETS(set_stat, options.stat = true)
 LIND_SETS(set_patch, options.patch = true)
 LIND_SETS(set_name_status, options.name_status = true)
@@ -108,7 +139,8 @@ int verb_main(int argc, char **argv)
 	int status, r;
 
 	/* The last word stands for the program that a grate would start. */
-	lind_options(list, sizeof list / sizeof *list, "Looks at the state of an overlay, or changes it.", &argc, &argv);
+	lind_options(
+	    list, sizeof list / sizeof *list, "Looks at the state of an overlay, or changes it.", &argc, &argv);
 	if (!verb_name || !upper)
 		lind_die("give it --verb and --upper");
 	verb = verb_named(verb_name);

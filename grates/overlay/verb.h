@@ -16,12 +16,12 @@ int verb_main(int argc, char **argv);
 struct verb_options {
 	const char *head;
 	bool stat, patch, name_status, json, force, dry_run, overlayfs;
-	bool together;		/* with one name of a file all of them are meant: of apply */
-	const char *lower, *called;	/* where the directory below is seen, and what the user calls it */
-	const char *output, *to;	/* of export: a tar file, a directory */
-	struct verb_pattern *excludes;	/* what is left out */
+	bool together;  /* with one name of a file all of them are meant: of apply */
+	const char *lower, *called; /* where the directory below is seen, and what the user calls it */
+	const char *output, *to; /* of export: a tar file, a directory */
+	struct verb_pattern *excludes; /* what is left out */
 	size_t excludes_count;
-	char **words;		/* the words behind the options */
+	char **words;  /* the words behind the options */
 	int words_count;
 };
 

@@ -15,7 +15,8 @@ static void choose_first(struct verb_list *list)
 	for (size_t i = 0; i < list->changes_count; i++) {
 		struct verb_change *change = &list->changes[i];
 		struct verb_node *node = change->node;
-		struct verb_change *kept = node && node->kept ? map_get(&list->paths, node->kept, strlen(node->kept)) : NULL;
+		struct verb_change *kept =
+		    node && node->kept ? map_get(&list->paths, node->kept, strlen(node->kept)) : NULL;
 
 		if (kept)
 			node->first = kept;
@@ -87,7 +88,8 @@ static int plan(struct apply *apply)
 	for (size_t i = 0; i < apply->list->others_count; i++)
 		apply_keep_above(apply, apply->list->others[i]);
 	for (size_t i = 0; i < count; i++)
-		apply->work[i].unfinished |= apply->list->changes[i].node && apply->list->changes[i].node->others && apply->list->changes[i].node->first == &apply->list->changes[i];
+		apply->work[i].unfinished |= apply->list->changes[i].node && apply->list->changes[i].node->others &&
+		    apply->list->changes[i].node->first == &apply->list->changes[i];
 	for (size_t i = 0; i < count; i++) {
 		int r = foreseen(&apply->list->changes[i], apply->work[i].deed);
 
@@ -100,7 +102,8 @@ static int plan(struct apply *apply)
 /* Whether an error concerns the file alone; after any other error nothing is applied. */
 static bool is_of_the_file(int error)
 {
-	static const int errors[] = { EACCES, EPERM, EFBIG, E2BIG, EINVAL, ENOENT, ENAMETOOLONG, EOPNOTSUPP, ERANGE, ELOOP, ENOTDIR, EILSEQ };
+	static const int errors[] = { EACCES, EPERM, EFBIG, E2BIG, EINVAL, ENOENT, ENAMETOOLONG, EOPNOTSUPP, ERANGE,
+		ELOOP, ENOTDIR, EILSEQ };
 
 	for (size_t i = 0; i < sizeof errors / sizeof *errors; i++)
 		if (errors[i] == -error)
@@ -115,10 +118,12 @@ static void fail_with_it(struct apply *apply)
 	const struct verb_change *changes = apply->list->changes;
 
 	for (size_t i = 1; i < apply->list->changes_count; i++)
-		if (apply->work[i].failed && !apply->work[i - 1].failed && changes[i - 1].kind == 'D' && !strcmp(changes[i - 1].path, changes[i].path))
+		if (apply->work[i].failed && !apply->work[i - 1].failed && changes[i - 1].kind == 'D' &&
+		    !strcmp(changes[i - 1].path, changes[i].path))
 			apply_fail(apply, i - 1, -EBUSY);
 	for (size_t i = 0; i < apply->list->changes_count; i++)
-		if (apply->work[i].deed == LINKS && !apply->work[i].failed && changes[i].node->first && apply->work[changes[i].node->first - changes].failed)
+		if (apply->work[i].deed == LINKS && !apply->work[i].failed && changes[i].node->first &&
+		    apply->work[changes[i].node->first - changes].failed)
 			apply_fail(apply, i, -ENOENT);
 	apply_keep_sources(apply);
 }
@@ -183,7 +188,8 @@ static int carry_out(struct apply *apply, const struct verb_options *options)
 	whole = journal_sweep(apply);
 	if ((r = journal_end(apply)))
 		return verb_failed(apply->store, r);
-	lind_log("%zu %s applied to %s", count, count == 1 ? "change" : "changes", options->called ? options->called : options->lower);
+	lind_log("%zu %s applied to %s", count, count == 1 ? "change" : "changes",
+	    options->called ? options->called : options->lower);
 	return apply->failed || !whole ? 1 : 0;
 }
 
@@ -258,7 +264,8 @@ static bool is_any_without_directory(const struct verb_list *list)
 		const struct verb_change *change = &list->changes[i];
 		const char *slash = change->kind == 'D' ? NULL : strrchr(change->path, '/'), *name;
 
-		if (!slash || below_parent(change->path, &name) >= 0 || map_get(&list->paths, change->path, (size_t)(slash - change->path)))
+		if (!slash || below_parent(change->path, &name) >= 0 ||
+		    map_get(&list->paths, change->path, (size_t)(slash - change->path)))
 			continue;
 		lind_log("%s: its directory is new or renamed; apply the directory", change->path);
 		any = true;
@@ -269,7 +276,9 @@ static bool is_any_without_directory(const struct verb_list *list)
 int verb_apply(struct store *store, const struct verb_options *options)
 {
 	static struct verb_list list;
-	struct apply apply = { .store = store, .list = &list, .all = !options->words_count && !options->excludes_count };
+	struct apply apply = {
+		.store = store, .list = &list, .all = !options->words_count && !options->excludes_count
+	};
 	struct verb_options meant = *options;
 	int status = finish(store, options), r;
 

@@ -24,23 +24,25 @@ enum deed { NOTHING, MADE, MOVES, LINKS, DEEDS };
 
 struct work {
 	enum deed deed;
-	size_t number;		/* in the names at the top */
-	bool failed;		/* it stays in the state */
-	bool unfinished;	/* it is there, but stays in the state: a directory that is not as it should be, or not all that is in it; a file of
+	size_t number;  /* in the names at the top */
+	bool failed;  /* it stays in the state */
+	bool
+	    unfinished; /* it is there, but stays in the state: a directory that is not as it should be, or not all that is in it; a file of
 				 * which not all names are there */
-	const char *same;	/* of LINKS: the path that has the file */
+	const char *same; /* of LINKS: the path that has the file */
 };
 
 struct apply {
 	struct store *store;
 	struct verb_list *list;
-	struct work *work;	/* of each change */
-	char random[17];	/* part of the names at the top: nobody who made the changes could know it, and no run before this one has left it there */
-	bool again;		/* this goes on with what was begun before */
-	bool all;		/* nothing stays in the state, unless something fails */
-	bool stuck;		/* something that was set aside can neither go on nor back */
+	struct work *work; /* of each change */
+	char random
+	    [17]; /* part of the names at the top: nobody who made the changes could know it, and no run before this one has left it there */
+	bool again; /* this goes on with what was begun before */
+	bool all; /* nothing stays in the state, unless something fails */
+	bool stuck; /* something that was set aside can neither go on nor back */
 	size_t failed;
-	struct verb_map moves, gone;	/* directories that are moved and removed, by where they were */
+	struct verb_map moves, gone; /* directories that are moved and removed, by where they were */
 };
 
 #define APPLY_TEMPORARY ".lind-apply-"
@@ -60,7 +62,8 @@ void apply_fail(struct apply *apply, size_t i, int error);
 /* Keeps a removed directory if a file below it cannot go elsewhere. */
 void apply_keep_sources(struct apply *apply);
 void apply_place(struct apply *apply);
-void apply_keep_above(const struct apply *apply, uint64_t dir);	/* something in this directory of the state stays there */
+void apply_keep_above(
+    const struct apply *apply, uint64_t dir); /* something in this directory of the state stays there */
 /* Where something is that was at this path below; NULL: where it was. The caller frees it. */
 char *apply_moved(const struct apply *apply, const char *path);
 
@@ -71,7 +74,7 @@ int apply_leave(struct store *store, const struct verb_list *list, const struct 
 /* verb_journal.c: what the state says of an apply that is not at its end. */
 int journal_begin(struct apply *apply);
 int journal_plan(struct apply *apply);
-int journal_clean(struct apply *apply);		/* a part of the transaction in which the changes leave the state */
+int journal_clean(struct apply *apply); /* a part of the transaction in which the changes leave the state */
 int journal_end(struct apply *apply);
 /* 0: there is none; 1: `writing` or `cleaning`; 2: `placing`, which is read to an empty list. Or
  * an error. */

@@ -74,7 +74,8 @@ int walk_parent(struct walk *walk, const char *path, const char **name)
 	*name = slash ? slash + 1 : *path ? path : ".";
 	if (!length)
 		return walk->root;
-	if (walk->path && known <= length && !memcmp(path, walk->path, known) && (known == length || path[known] == '/')) {
+	if (walk->path && known <= length && !memcmp(path, walk->path, known) &&
+	    (known == length || path[known] == '/')) {
 		if (known == length)
 			return walk->at;
 		at = descend(fcntl(walk->at, F_DUPFD_CLOEXEC, 0), path + known + 1, length - known - 1);
@@ -174,7 +175,8 @@ ssize_t below_link(const char *path, char *to, size_t size)
 
 ssize_t verb_chunk(struct store *store, const struct store_node *node, int below, uint64_t chunk, uint8_t *bytes)
 {
-	int64_t start = (int64_t)(chunk * STORE_CHUNK), shown = node->origin_size < node->size ? node->origin_size : node->size;
+	int64_t start = (int64_t)(chunk * STORE_CHUNK),
+		shown = node->origin_size < node->size ? node->origin_size : node->size;
 	size_t got = 0;
 	ssize_t n;
 	int r;
@@ -183,7 +185,8 @@ ssize_t verb_chunk(struct store *store, const struct store_node *node, int below
 	while (below >= 0 && got < STORE_CHUNK && start + (int64_t)got < shown) {
 		int64_t left = shown - start - (int64_t)got;
 
-		n = pread(below, bytes + got, left < (int64_t)(STORE_CHUNK - got) ? (size_t)left : STORE_CHUNK - got, start + (int64_t)got);
+		n = pread(below, bytes + got, left < (int64_t)(STORE_CHUNK - got) ? (size_t)left : STORE_CHUNK - got,
+		    start + (int64_t)got);
 		if (n < 0)
 			return -errno;
 		if (!n)
@@ -192,7 +195,8 @@ ssize_t verb_chunk(struct store *store, const struct store_node *node, int below
 	}
 	if ((r = store_read(store, node->ino, chunk, bytes)) < 0)
 		return r;
-	return node->size - start < (int64_t)STORE_CHUNK ? (node->size > start ? node->size - start : 0) : (ssize_t)STORE_CHUNK;
+	return node->size - start < (int64_t)STORE_CHUNK ? (node->size > start ? node->size - start : 0)
+							 : (ssize_t)STORE_CHUNK;
 }
 
 uint8_t *verb_bytes(struct store *store, const struct store_node *node, size_t *size)

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LINE 52			/* bytes to a line, whose first letter says how many */
-#define PIECE 65535		/* bytes of a block of deflate that is not compressed */
+#define LINE  52   /* bytes to a line, whose first letter says how many */
+#define PIECE 65535  /* bytes of a block of deflate that is not compressed */
 
 /* SHA-1, by which git names objects. */
 struct sha {
@@ -28,12 +28,15 @@ static void sha_block(struct sha *s)
 	uint32_t w[80], a = s->h[0], b = s->h[1], c = s->h[2], d = s->h[3], e = s->h[4];
 
 	for (int i = 0; i < 16; i++)
-		w[i] = (uint32_t)s->block[4 * i] << 24 | (uint32_t)s->block[4 * i + 1] << 16 | (uint32_t)s->block[4 * i + 2] << 8 | s->block[4 * i + 3];
+		w[i] = (uint32_t)s->block[4 * i] << 24 | (uint32_t)s->block[4 * i + 1] << 16 |
+		    (uint32_t)s->block[4 * i + 2] << 8 | s->block[4 * i + 3];
 	for (int i = 16; i < 80; i++)
 		w[i] = rotated(w[i - 3] ^ w[i - 8] ^ w[i - 14] ^ w[i - 16], 1);
 	for (int i = 0; i < 80; i++) {
-		uint32_t f = i < 20 ? ((b & c) | (~b & d)) + 0x5a827999u : i < 40 ? (b ^ c ^ d) + 0x6ed9eba1u :
-			i < 60 ? ((b & c) | (b & d) | (c & d)) + 0x8f1bbcdcu : (b ^ c ^ d) + 0xca62c1d6u;
+		uint32_t f = i < 20 ? ((b & c) | (~b & d)) + 0x5a827999u
+		    : i < 40        ? (b ^ c ^ d) + 0x6ed9eba1u
+		    : i < 60        ? ((b & c) | (b & d) | (c & d)) + 0x8f1bbcdcu
+				    : (b ^ c ^ d) + 0xca62c1d6u;
 		uint32_t next = rotated(a, 5) + f + e + w[i];
 
 		e = d;
@@ -121,7 +124,8 @@ static uint8_t *stream_of(const uint8_t *bytes, size_t size, size_t *length)
 
 static void print_whole(const uint8_t *bytes, size_t size)
 {
-	static const char digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~";
+	static const char digits[] =
+	    "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~";
 	size_t length;
 	uint8_t *stream = stream_of(bytes, size, &length);
 

@@ -14,7 +14,7 @@ struct sides {
 	mode_t old_mode, new_mode;
 	uint8_t *old, *new;
 	size_t old_size, new_size;
-	bool binary;		/* or larger than is compared by lines */
+	bool binary;  /* or larger than is compared by lines */
 };
 
 static const char *slash_of(const struct verb_change *change)
@@ -67,14 +67,18 @@ static void print_json(const struct verb_list *list)
 		const struct verb_change *change = &list->changes[i];
 
 		printf("%s\n {\"kind\": \"%c\", \"type\": \"%s\", ", i ? "," : "", change->kind,
-			change->type == S_IFDIR ? "directory" : change->type == S_IFREG ? "file" : change->type == S_IFLNK ? "link" : "other");
+		    change->type == S_IFDIR       ? "directory"
+			: change->type == S_IFREG ? "file"
+			: change->type == S_IFLNK ? "link"
+						  : "other");
 		verb_print_member("path", change->path);
 		if (change->kind == 'R') {
 			printf(", ");
 			verb_print_member("from", change->from);
 		}
 		if (change->node)
-			printf(", \"size\": %lld, \"mode\": \"%o\"", (long long)change->node->row.size, change->node->row.mode & 07777);
+			printf(", \"size\": %lld, \"mode\": \"%o\"", (long long)change->node->row.size,
+			    change->node->row.mode & 07777);
 		printf(", \"changed_below\": %s}", verb_is_stale(change) ? "true" : "false");
 	}
 	printf("%s]\n", list->changes_count ? "\n" : "");
@@ -108,7 +112,8 @@ static void print_header(const struct sides *s, bool same)
 	else if (git_mode(s->old_mode) != git_mode(s->new_mode))
 		printf("old mode %06o\nnew mode %06o\n", git_mode(s->old_mode), git_mode(s->new_mode));
 	if (strcmp(s->from, s->path)) {
-		printf("similarity index %u%%\nrename from ", s->binary ? 0 : patch_similarity(s->old, s->old_size, s->new, s->new_size));
+		printf("similarity index %u%%\nrename from ",
+		    s->binary ? 0 : patch_similarity(s->old, s->old_size, s->new, s->new_size));
 		verb_print_name("", s->from);
 		printf("\nrename to ");
 		verb_print_name("", s->path);
@@ -122,15 +127,18 @@ static void print_header(const struct sides *s, bool same)
 
 static void print_patch(const struct sides *s)
 {
-	bool same = (!s->binary || (s->old && s->new)) && s->old_size == s->new_size && (!s->old_size || !memcmp(s->old, s->new, s->old_size));
+	bool same = (!s->binary || (s->old && s->new)) && s->old_size == s->new_size &&
+	    (!s->old_size || !memcmp(s->old, s->new, s->old_size));
 
-	if (same && s->old_mode && s->new_mode && git_mode(s->old_mode) == git_mode(s->new_mode) && !strcmp(s->from, s->path))
+	if (same && s->old_mode && s->new_mode && git_mode(s->old_mode) == git_mode(s->new_mode) &&
+	    !strcmp(s->from, s->path))
 		return;
 	print_header(s, same);
 	if (same)
 		return;
 	if (s->binary && (s->old || !s->old_mode) && (s->new || !s->new_mode)) {
-		struct patch_side old = { s->old, s->old_size, s->old_mode }, new = { s->new, s->new_size, s->new_mode };
+		struct patch_side old = { s->old, s->old_size, s->old_mode },
+				  new = { s->new, s->new_size, s->new_mode };
 
 		patch_print_objects(&old, &new);
 		if (old.is_there && new.is_there && git_mode(s->old_mode) == git_mode(s->new_mode))
@@ -180,8 +188,8 @@ static void print_sides(struct sides *s, bool stat)
 		print_sides(&made, false);
 		return;
 	}
-	s->binary = (s->old_mode && !s->old) || (s->new_mode && !s->new) || (s->old && patch_is_binary(s->old, s->old_size)) ||
-		(s->new && patch_is_binary(s->new, s->new_size));
+	s->binary = (s->old_mode && !s->old) || (s->new_mode && !s->new) ||
+	    (s->old && patch_is_binary(s->old, s->old_size)) || (s->new && patch_is_binary(s->new, s->new_size));
 	if (stat)
 		print_stat(s);
 	else
@@ -204,12 +212,15 @@ static void print_below(const struct verb_list *list, const char *path, const ch
 		char *from = verb_joined(path, names[i]), *there = verb_joined(to ? to : path, names[i]);
 		struct stat st;
 
-		if (map_get(&list->sources, from, strlen(from)) || (to && map_get(&list->paths, there, strlen(there))) || !below_look(from, &st)) {
+		if (map_get(&list->sources, from, strlen(from)) ||
+		    (to && map_get(&list->paths, there, strlen(there))) || !below_look(from, &st)) {
 			/* That change says what became of it. */
 		} else if (S_ISDIR(st.st_mode)) {
 			print_below(list, from, to ? there : NULL, stat);
 		} else if (has_lines(st.st_mode & S_IFMT)) {
-			struct sides s = { .from = from, .path = there, .old_mode = st.st_mode, .new_mode = to ? st.st_mode : 0 };
+			struct sides s = {
+				.from = from, .path = there, .old_mode = st.st_mode, .new_mode = to ? st.st_mode : 0
+			};
 
 			s.old = below_bytes(from, &s.old_size);
 			if (to)

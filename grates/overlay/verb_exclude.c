@@ -9,8 +9,8 @@
 
 struct verb_pattern {
 	const char *text;
-	bool anchored;		/* it has a slash before its end */
-	bool directory;		/* it has one at its end */
+	bool anchored;  /* it has a slash before its end */
+	bool directory;  /* it has one at its end */
 };
 
 const char *verb_exclude(struct verb_options *options, const char *value)

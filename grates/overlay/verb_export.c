@@ -15,13 +15,13 @@
 
 static const struct verb_list *list;
 static struct store *state;
-static struct walk to = { .root = -1, .at = -1 };	/* a directory; or none: a tar */
+static struct walk to = { .root = -1, .at = -1 }; /* a directory; or none: a tar */
 static struct stat to_itself;
 
 /* Where files of several names have been put: by the number of their row, or by that of the file
  * below. */
 static struct verb_map placed;
-#define ROWS UINT64_MAX	/* as the device */
+#define ROWS UINT64_MAX /* as the device */
 
 static void check(const char *path, int r)
 {
@@ -39,7 +39,8 @@ static bool is_linked(mode_t mode)
 static const char *put_before(uint64_t dev, uint64_t ino, const char *path)
 {
 	char key[48], *kept_key, *kept_path;
-	size_t length = (size_t)snprintf(key, sizeof key, "%llu %llu", (unsigned long long)dev, (unsigned long long)ino);
+	size_t length =
+	    (size_t)snprintf(key, sizeof key, "%llu %llu", (unsigned long long)dev, (unsigned long long)ino);
 	const char *first = map_get(&placed, key, length);
 
 	if (first)
@@ -81,7 +82,9 @@ static int copy_node(const char *path, const struct store_node *node)
 	if (at < 0)
 		return -errno;
 	if (S_ISREG(node->mode))
-		r = (fd = openat(at, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600)) < 0 ? -errno : verb_write_file(state, fd, node);
+		r = (fd = openat(at, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600)) < 0
+		    ? -errno
+		    : verb_write_file(state, fd, node);
 	else if (S_ISLNK(node->mode))
 		r = symlinkat(node->target ? node->target : "", at, name) ? -errno : 0;
 	else if (S_ISFIFO(node->mode))
@@ -98,7 +101,8 @@ static int copy_node(const char *path, const struct store_node *node)
 static int leave_directory(const char *path, const struct store_node *node, bool opaque)
 {
 	const char *name;
-	int at = walk_parent(&to, path, &name), fd = at < 0 ? -1 : openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), r;
+	int at = walk_parent(&to, path, &name),
+	    fd = at < 0 ? -1 : openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), r;
 
 	if (fd < 0)
 		return -errno;
@@ -140,8 +144,14 @@ static bool node_below(const char *path, struct store_node *node, char target[st
 
 	if (!below_look(path, st))
 		return false;
-	*node = (struct store_node){ .mode = st->st_mode, .uid = st->st_uid, .gid = st->st_gid, .size = st->st_size, .origin_size = st->st_size, .mtime = st->st_mtim,
-		.atime = st->st_atim, .origin = path };
+	*node = (struct store_node){ .mode = st->st_mode,
+		.uid = st->st_uid,
+		.gid = st->st_gid,
+		.size = st->st_size,
+		.origin_size = st->st_size,
+		.mtime = st->st_mtim,
+		.atime = st->st_atim,
+		.origin = path };
 	if (S_ISLNK(st->st_mode)) {
 		if ((n = below_link(path, target, PATH_MAX - 1)) < 0)
 			return false;
@@ -220,7 +230,8 @@ static void put_row(const struct verb_entry *entry, bool shows)
 	char *there = shows ? verb_natural(list, entry) : NULL;
 	const char *first;
 	struct stat st;
-	bool hides = there && below_look(there, &st), merges = hides && S_ISDIR(st.st_mode) && node && node->row.origin && !strcmp(node->row.origin, there);
+	bool hides = there && below_look(there, &st),
+	     merges = hides && S_ISDIR(st.st_mode) && node && node->row.origin && !strcmp(node->row.origin, there);
 
 	free(there);
 	if (!node) {
@@ -231,7 +242,8 @@ static void put_row(const struct verb_entry *entry, bool shows)
 	/* A damaged state may have a directory in itself. */
 	if (S_ISDIR(node->row.mode) && node->entry != entry)
 		return;
-	if (is_linked(node->row.mode) && node->row.nlink > 1 && (first = put_before(ROWS, node->row.ino, entry->path))) {
+	if (is_linked(node->row.mode) && node->row.nlink > 1 &&
+	    (first = put_before(ROWS, node->row.ino, entry->path))) {
 		put_link(entry->path, first, &node->row);
 		return;
 	}
@@ -246,7 +258,8 @@ static void put_row(const struct verb_entry *entry, bool shows)
 /* Visits the entries of a directory: those with rows, and those that show through. */
 static void walk(const char *path, const char *below, uint64_t ino, bool shows)
 {
-	for (size_t i = ino ? verb_first_in(list, ino) : list->entries_count; i < list->entries_count && list->entries[i].dir == ino; i++)
+	for (size_t i = ino ? verb_first_in(list, ino) : list->entries_count;
+	    i < list->entries_count && list->entries[i].dir == ino; i++)
 		if (list->entries[i].path)
 			put_row(&list->entries[i], shows);
 	if (below && !shows)

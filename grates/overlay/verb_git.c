@@ -23,13 +23,15 @@ static bool is_object_name(const char *name)
 	size_t digits = hexadecimal(name);
 
 	if (digits == 2)
-		return !name[2] || (name[2] == '/' && ((digits = hexadecimal(name + 3)) == 38 || digits == 62) && !name[3 + digits]);
+		return !name[2] ||
+		    (name[2] == '/' && ((digits = hexadecimal(name + 3)) == 38 || digits == 62) && !name[3 + digits]);
 	if (strncmp(name, "pack/pack-", 10))
 		return false;
 	name += 10;
 	digits = hexadecimal(name);
 	name += digits;
-	return (digits == 40 || digits == 64) && (!strcmp(name, ".pack") || !strcmp(name, ".idx") || !strcmp(name, ".rev"));
+	return (digits == 40 || digits == 64) &&
+	    (!strcmp(name, ".pack") || !strcmp(name, ".idx") || !strcmp(name, ".rev"));
 }
 
 size_t git_objects(const char *path)
@@ -42,7 +44,8 @@ size_t git_objects(const char *path)
 
 static size_t objects_of(const struct verb_change *change)
 {
-	bool may_be = (change->kind == 'A' || change->kind == 'D') && (change->type == S_IFREG || change->type == S_IFDIR);
+	bool may_be =
+	    (change->kind == 'A' || change->kind == 'D') && (change->type == S_IFREG || change->type == S_IFDIR);
 
 	return may_be ? git_objects(change->path) : 0;
 }
@@ -57,7 +60,8 @@ bool git_folds(struct git_folded *folded, const struct verb_list *list, size_t a
 		return false;
 	if (length != folded->length || strncmp(change->path, folded->path, length)) {
 		*folded = (struct git_folded){ .path = change->path, .length = length, .is_first = true };
-		for (size_t i = at; i < list->changes_count && !strncmp(list->changes[i].path, change->path, length); i++)
+		for (size_t i = at; i < list->changes_count && !strncmp(list->changes[i].path, change->path, length);
+		    i++)
 			if (list->changes[i].type == S_IFREG && objects_of(&list->changes[i]) == length)
 				(list->changes[i].kind == 'A' ? &folded->made : &folded->removed)[0]++;
 	}
@@ -77,7 +81,8 @@ static bool ends_with(const char *path, const char *end)
 {
 	size_t length = strlen(path), wanted = strlen(end);
 
-	return length >= wanted && !strcmp(path + length - wanted, end) && (length == wanted || path[length - wanted - 1] == '/');
+	return length >= wanted && !strcmp(path + length - wanted, end) &&
+	    (length == wanted || path[length - wanted - 1] == '/');
 }
 
 static uint32_t big_endian(const uint8_t *bytes, size_t size)
@@ -99,7 +104,8 @@ static size_t behind_entries(const uint8_t *index, size_t size, size_t hash, uin
 		const uint8_t *name = index + at + fixed, *end;
 
 		/* Flags: a conflict, an entry that git shall take for unchanged, or one to be added later. */
-		if (at + fixed >= size || big_endian(name - 2, 2) & 0xf000 || !(end = memchr(name, 0, size - at - fixed)))
+		if (at + fixed >= size || big_endian(name - 2, 2) & 0xf000 ||
+		    !(end = memchr(name, 0, size - at - fixed)))
 			return 0;
 		at += (fixed + (size_t)(end - name) + 8) & ~(size_t)7;
 	}
@@ -125,7 +131,8 @@ static bool is_all_of_a_tree(const uint8_t *index, size_t size, size_t hash, uin
 		/* A split index goes on in another file. */
 		if (length > size - at - 8 - hash || !memcmp(index + at, "link", 4))
 			return false;
-		found |= !memcmp(index + at, "TREE", 4) && length > (size_t)digits && !memcmp(body, wanted, (size_t)digits);
+		found |=
+		    !memcmp(index + at, "TREE", 4) && length > (size_t)digits && !memcmp(body, wanted, (size_t)digits);
 	}
 	return found && at == size - hash;
 }
@@ -137,7 +144,8 @@ bool git_only_looked(const struct verb_change *change)
 	uint32_t count;
 	bool is = false;
 
-	if (change->kind != 'M' || change->type != S_IFREG || !ends_with(change->path, ".git/index") || !(index = below_bytes(change->path, &size)))
+	if (change->kind != 'M' || change->type != S_IFREG || !ends_with(change->path, ".git/index") ||
+	    !(index = below_bytes(change->path, &size)))
 		return false;
 	if (size > 12 && !memcmp(index, "DIRC\0\0\0\2", 8)) {
 		count = big_endian(index + 8, 4);

@@ -11,7 +11,7 @@ size_t git_objects(const char *path);
 struct git_folded {
 	const char *path;
 	size_t length, made, removed;
-	bool is_first;		/* the last change is the first of them */
+	bool is_first;  /* the last change is the first of them */
 };
 
 /* Whether a change of a list is shown by the number of its kind only. To be called for each change,

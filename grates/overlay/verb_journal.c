@@ -14,16 +14,21 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-static const char table[] = "create table applying(	-- what `lind-boot apply` has begun, and the next one finishes\n"
-	"	number integer primary key,\n"
-	"	deed integer not null,	-- 1: a new file, written already; 2: it moves; 3: a further name of the file `same`; 0: another\n"
-	"	kind text not null, type integer not null,	-- A made, M changed, D removed, R renamed; as in st_mode\n"
-	"	path blob not null, source blob, same blob,	-- where it is to be, where it was\n"
-	"	ino integer, dir integer not null, name blob not null,	-- the rows that it comes from\n"
-	"	was_ino integer, was_type integer, was_size integer, was_mtime integer, was_ctime integer,	-- what was at source\n"
-	"	over_ino integer, over_type integer, over_size integer, over_mtime integer, over_ctime integer,	-- what it takes the place of\n"
-	"	stays integer)	-- 1: it is there then, but not all that is in it, or not all its names\n";
-static const char insert[] = "insert into applying values(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21)";
+static const char table[] =
+    "create table applying(	-- what `lind-boot apply` has begun, and the next one finishes\n"
+    "	number integer primary key,\n"
+    "	deed integer not null,	-- 1: a new file, written already; 2: it moves; 3: a further name of the file `same`; "
+    "0: another\n"
+    "	kind text not null, type integer not null,	-- A made, M changed, D removed, R renamed; as in st_mode\n"
+    "	path blob not null, source blob, same blob,	-- where it is to be, where it was\n"
+    "	ino integer, dir integer not null, name blob not null,	-- the rows that it comes from\n"
+    "	was_ino integer, was_type integer, was_size integer, was_mtime integer, was_ctime integer,	-- what was at "
+    "source\n"
+    "	over_ino integer, over_type integer, over_size integer, over_mtime integer, over_ctime integer,	-- what it "
+    "takes the place of\n"
+    "	stays integer)	-- 1: it is there then, but not all that is in it, or not all its names\n";
+static const char insert[] = "insert into applying values(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, "
+			     "?15, ?16, ?17, ?18, ?19, ?20, ?21)";
 static const char fetch[] = "select * from applying order by number";
 
 /* A statement that still looks at a row keeps tables from being removed. */
@@ -41,7 +46,8 @@ static int say(struct apply *apply, const char *step)
 
 	if (!below_look("", &st))
 		return -errno;
-	sql = sqlite3_mprintf("insert or replace into about values('applying', '%s %s %llu %d')", step, apply->random, (unsigned long long)st.st_ino, apply->all && !apply->failed);
+	sql = sqlite3_mprintf("insert or replace into about values('applying', '%s %s %llu %d')", step, apply->random,
+	    (unsigned long long)st.st_ino, apply->all && !apply->failed);
 	r = store_begin(apply->store);
 	r = r ? r : sql ? store_exec(apply->store, sql) : -ENOMEM;
 	sqlite3_free(sql);
@@ -141,19 +147,23 @@ static char *text_at(sqlite3_stmt *row, int column)
 
 static struct verb_seen seen_at(sqlite3_stmt *row, int column)
 {
-	return (struct verb_seen){ (uint64_t)sqlite3_column_int64(row, column), sqlite3_column_int64(row, column + 1), sqlite3_column_int64(row, column + 2),
-		sqlite3_column_int64(row, column + 3), sqlite3_column_int64(row, column + 4) };
+	return (struct verb_seen){ (uint64_t)sqlite3_column_int64(row, column), sqlite3_column_int64(row, column + 1),
+		sqlite3_column_int64(row, column + 2), sqlite3_column_int64(row, column + 3),
+		sqlite3_column_int64(row, column + 4) };
 }
 
 static bool is_sound(const struct verb_change *change, const struct work *work)
 {
 	bool moves = change->kind == 'D' || change->kind == 'R';
 
-	return strchr("AMDR", change->kind) && change->kind && work->deed < DEEDS && change->path && *change->path && verb_is_path(change->path) &&
-		change->name && verb_is_path(change->name) && *change->name && !strchr(change->name, '/') && !change->node == (change->kind == 'D') &&
-		(change->from ? *change->from && verb_is_path(change->from) : !moves) && (work->deed == LINKS ? work->same && *work->same && verb_is_path(work->same) : !work->same) &&
-		(work->deed != MOVES || change->kind == 'R') && (!work->unfinished || change->node) && !(change->node && (change->node->row.mode & S_IFMT) != change->type) &&
-		!(change->type == S_IFDIR && (work->deed == MADE || work->deed == LINKS));
+	return strchr("AMDR", change->kind) && change->kind && work->deed < DEEDS && change->path && *change->path &&
+	    verb_is_path(change->path) && change->name && verb_is_path(change->name) && *change->name &&
+	    !strchr(change->name, '/') && !change->node == (change->kind == 'D') &&
+	    (change->from ? *change->from && verb_is_path(change->from) : !moves) &&
+	    (work->deed == LINKS ? work->same && *work->same && verb_is_path(work->same) : !work->same) &&
+	    (work->deed != MOVES || change->kind == 'R') && (!work->unfinished || change->node) &&
+	    !(change->node && (change->node->row.mode & S_IFMT) != change->type) &&
+	    !(change->type == S_IFDIR && (work->deed == MADE || work->deed == LINKS));
 }
 
 static int get(struct apply *apply, sqlite3_stmt *row, size_t i)
@@ -166,8 +176,14 @@ static int get(struct apply *apply, sqlite3_stmt *row, size_t i)
 	work->deed = (enum deed)sqlite3_column_int(row, 1);
 	work->same = text_at(row, 6);
 	work->unfinished = sqlite3_column_int(row, 20);
-	*change = (struct verb_change){ .kind = kind ? *kind : 0, .type = (mode_t)sqlite3_column_int(row, 3), .path = text_at(row, 4), .from = text_at(row, 5),
-		.dir = (uint64_t)sqlite3_column_int64(row, 8), .name = text_at(row, 9), .was = seen_at(row, 10), .over = seen_at(row, 15) };
+	*change = (struct verb_change){ .kind = kind ? *kind : 0,
+		.type = (mode_t)sqlite3_column_int(row, 3),
+		.path = text_at(row, 4),
+		.from = text_at(row, 5),
+		.dir = (uint64_t)sqlite3_column_int64(row, 8),
+		.name = text_at(row, 9),
+		.was = seen_at(row, 10),
+		.over = seen_at(row, 15) };
 	if (sqlite3_column_type(row, 7) != SQLITE_NULL)
 		change->node = verb_node(apply->list, (uint64_t)sqlite3_column_int64(row, 7));
 	return is_sound(change, work) ? 0 : -EIO;
@@ -200,7 +216,10 @@ static int get_all(struct apply *apply)
 	}
 	sqlite3_finalize(row);
 	apply->list->changes_count = r ? 0 : count;
-	return r == -EIO ? store_fail(store, SQLITE_CORRUPT) : r ? r : code == SQLITE_DONE ? 0 : store_fail(store, code);
+	return r == -EIO          ? store_fail(store, SQLITE_CORRUPT)
+	    : r                   ? r
+	    : code == SQLITE_DONE ? 0
+				  : store_fail(store, code);
 }
 
 /* The line of `about`, of 80 bytes at most; false: there is none. */
@@ -209,7 +228,8 @@ static bool line(struct store *store, char text[static 81])
 	sqlite3_stmt *row;
 	bool found = false;
 
-	if (sqlite3_prepare_v2(store->db, "select value from about where key = 'applying' and length(value) <= 80", -1, &row, NULL))
+	if (sqlite3_prepare_v2(
+		store->db, "select value from about where key = 'applying' and length(value) <= 80", -1, &row, NULL))
 		return false;
 	if (sqlite3_step(row) == SQLITE_ROW && sqlite3_column_bytes(row, 0) <= 80 && sqlite3_column_text(row, 0)) {
 		snprintf(text, 81, "%s", (const char *)sqlite3_column_text(row, 0));
@@ -228,7 +248,8 @@ int journal_read(struct apply *apply)
 
 	if (!line(apply->store, text))
 		return 0;
-	if (sscanf(text, "%15s %16s %llu %d", step, apply->random, &ino, &all) != 4 || strspn(apply->random, "0123456789abcdef") != 16)
+	if (sscanf(text, "%15s %16s %llu %d", step, apply->random, &ino, &all) != 4 ||
+	    strspn(apply->random, "0123456789abcdef") != 16)
 		return store_fail(apply->store, SQLITE_CORRUPT);
 	if (!below_look("", &st))
 		return -errno;

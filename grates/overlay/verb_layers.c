@@ -33,7 +33,8 @@ static int said(const struct store *store, int r, const char *name)
 
 int verb_snapshot(struct store *store, const struct verb_options *options)
 {
-	return is_name(options->words[0]) ? said(store, store_snapshot(store, options->words[0]), options->words[0]) : 1;
+	return is_name(options->words[0]) ? said(store, store_snapshot(store, options->words[0]), options->words[0])
+					  : 1;
 }
 
 int verb_rollback(struct store *store, const struct verb_options *options)
@@ -65,8 +66,9 @@ static int keep(void *to, const struct store_layer *layer)
 	if (!more)
 		return -ENOMEM;
 	list->known = more;
-	more[list->count++] = (struct known){ layer->layer, layer->parent, layer->snapshot ? strdup(layer->snapshot) : NULL,
-		layer->head ? strdup(layer->head) : NULL, layer->made };
+	more[list->count++] =
+	    (struct known){ layer->layer, layer->parent, layer->snapshot ? strdup(layer->snapshot) : NULL,
+		    layer->head ? strdup(layer->head) : NULL, layer->made };
 	return 0;
 }
 
@@ -76,7 +78,8 @@ static void print_line(unsigned depth, const char *name, const char *what, struc
 	struct tm tm;
 
 	strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", gmtime_r(&made.tv_sec, &tm));
-	printf("%*s%-*s %s %s\n", (int)(2 * depth), "" /* ours */, depth < 12 ? (int)(24 - 2 * depth) : 1, lind_shown(name), text /* ours */, lind_shown(what));
+	printf("%*s%-*s %s %s\n", (int)(2 * depth), "" /* ours */, depth < 12 ? (int)(24 - 2 * depth) : 1,
+	    lind_shown(name), text /* ours */, lind_shown(what));
 }
 
 static const char *head_on(const char *snapshot)
@@ -110,7 +113,8 @@ static void print_tree(const struct list *list, int64_t parent, const char *belo
 			print_line(deeper, at->snapshot, "snapshot", at->made);
 		for (size_t j = i; j < list->count && list->known[j].layer == at->layer; j++)
 			if (list->known[j].head)
-				print_line(deeper, list->known[j].head, head_on(at->snapshot ? at->snapshot : below), at->made);
+				print_line(deeper, list->known[j].head, head_on(at->snapshot ? at->snapshot : below),
+				    at->made);
 		print_tree(list, at->layer, at->snapshot ? at->snapshot : below, deeper);
 	}
 }
@@ -160,7 +164,8 @@ static void print_objects(struct printed *to)
 /* Whether the line is counted among the objects of a command. */
 static bool is_of_objects(struct printed *to, const struct store_log_line *line)
 {
-	const char *path = line->kind == 'R' && line->other ? line->other : line->path, *command = line->command ? line->command : "";
+	const char *path = line->kind == 'R' && line->other ? line->other : line->path,
+		   *command = line->command ? line->command : "";
 	size_t length = line->kind == 'A' || line->kind == 'R' ? git_objects(path) : 0;
 
 	if (!length)
@@ -180,7 +185,8 @@ static int print_log(void *arg, const struct store_log_line *line)
 {
 	struct printed *to = arg;
 
-	if (verb_is_excluded(to->options, line->path, true) && (!line->other || verb_is_excluded(to->options, line->other, true)))
+	if (verb_is_excluded(to->options, line->path, true) &&
+	    (!line->other || verb_is_excluded(to->options, line->other, true)))
 		return 0;
 	if (is_of_objects(to, line))
 		return 0;

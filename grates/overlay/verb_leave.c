@@ -7,7 +7,8 @@
 
 static int unname_source(struct store *store, const struct verb_list *list, const struct verb_change *change)
 {
-	const struct verb_entry *left = change->kind == 'R' ? map_get(&list->left, change->from, strlen(change->from)) : NULL;
+	const struct verb_entry *left =
+	    change->kind == 'R' ? map_get(&list->left, change->from, strlen(change->from)) : NULL;
 
 	return left ? store_unname(store, left->dir, left->name) : 0;
 }
@@ -35,8 +36,10 @@ static struct timespec last_change(const struct verb_list *list, const struct ve
 	struct stat st;
 
 	for (size_t i = 0; i < list->changes_count; i++)
-		if (list->changes[i].node == node && below_look(list->changes[i].path, &st) && st.st_ino != node->row.stamp.ino &&
-			(st.st_ctim.tv_sec > last.tv_sec || (st.st_ctim.tv_sec == last.tv_sec && st.st_ctim.tv_nsec > last.tv_nsec)))
+		if (list->changes[i].node == node && below_look(list->changes[i].path, &st) &&
+		    st.st_ino != node->row.stamp.ino &&
+		    (st.st_ctim.tv_sec > last.tv_sec ||
+			(st.st_ctim.tv_sec == last.tv_sec && st.st_ctim.tv_nsec > last.tv_nsec)))
 			last = st.st_ctim;
 	return last;
 }
@@ -90,7 +93,8 @@ static bool is_replaced_by_what_stays(const struct apply *apply, size_t i)
 {
 	const struct verb_change *change = &apply->list->changes[i];
 
-	return change->kind == 'D' && i + 1 < apply->list->changes_count && change[1].dir == change->dir && !strcmp(change[1].name, change->name) && stays(apply, i + 1);
+	return change->kind == 'D' && i + 1 < apply->list->changes_count && change[1].dir == change->dir &&
+	    !strcmp(change[1].name, change->name) && stays(apply, i + 1);
 }
 
 int apply_leave(struct store *store, const struct verb_list *list, const struct apply *apply)
@@ -102,7 +106,8 @@ int apply_leave(struct store *store, const struct verb_list *list, const struct 
 	for (size_t i = 0; i < list->changes_count && !r; i++) {
 		if (apply && (apply->work[i].failed || is_replaced_by_what_stays(apply, i)))
 			continue;
-		r = apply && apply->work[i].unfinished ? stay(store, list, &list->changes[i]) : leave_one(store, list, &list->changes[i]);
+		r = apply && apply->work[i].unfinished ? stay(store, list, &list->changes[i])
+						       : leave_one(store, list, &list->changes[i]);
 	}
 	return r || !apply ? r : follow_moves(store, list, apply);
 }

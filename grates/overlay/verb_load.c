@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PATHS (256 << 20)	/* bytes of all paths; more are a state made to take memory */
+#define PATHS (256 << 20) /* bytes of all paths; more are a state made to take memory */
 
 static int by_ino(const void *a, const void *b)
 {
@@ -25,7 +25,8 @@ struct verb_node *verb_node(const struct verb_list *list, uint64_t ino)
 
 static bool is_part(const char *name, size_t length)
 {
-	return length && length < 256 && !(length == 1 && *name == '.') && !(length == 2 && name[0] == '.' && name[1] == '.');
+	return length && length < 256 && !(length == 1 && *name == '.') &&
+	    !(length == 2 && name[0] == '.' && name[1] == '.');
 }
 
 bool verb_is_path(const char *path)
@@ -60,7 +61,8 @@ static char *kept_text(const char *text)
 static void add_node(struct verb_list *list, struct store_node row)
 {
 	if (!(list->nodes_count & (list->nodes_count - 1))) {
-		struct verb_node *more = realloc(list->nodes, (list->nodes_count ? 2 * list->nodes_count : 1) * sizeof *more);
+		struct verb_node *more =
+		    realloc(list->nodes, (list->nodes_count ? 2 * list->nodes_count : 1) * sizeof *more);
 
 		if (!more)
 			lind_die("no memory");
@@ -75,7 +77,9 @@ static void add_node(struct verb_list *list, struct store_node row)
 static int load_nodes(struct store *store, struct verb_list *list)
 {
 	sqlite3_stmt *statement;
-	int code = sqlite3_prepare_v2(store->db, "select distinct ino from nodes where ino not in (0, -1)", -1, &statement, NULL), r = 0;
+	int code = sqlite3_prepare_v2(
+		store->db, "select distinct ino from nodes where ino not in (0, -1)", -1, &statement, NULL),
+	    r = 0;
 	struct store_node row;
 
 	if (code)
@@ -133,7 +137,8 @@ static int load_entries(struct store *store, struct verb_list *list)
 			continue;
 		/* An entry that is the same as below is kept as an unused number, to hide the rows of older
 		 * layers. */
-		r = add_entry(list, dir, name, length, sqlite3_column_type(row, 2) == SQLITE_NULL ? UINT64_MAX : (uint64_t)sqlite3_column_int64(row, 2));
+		r = add_entry(list, dir, name, length,
+		    sqlite3_column_type(row, 2) == SQLITE_NULL ? UINT64_MAX : (uint64_t)sqlite3_column_int64(row, 2));
 	}
 	sqlite3_finalize(row);
 	return r ? r : code == SQLITE_DONE ? 0 : store_fail(store, code);
@@ -180,14 +185,16 @@ static int place(struct store *store, struct verb_list *list)
 	if (!directories)
 		lind_die("no memory");
 	for (;;) {
-		for (size_t i = verb_first_in(list, dir); i < list->entries_count && list->entries[i].dir == dir && !list->entries[i].path; i++) {
+		for (size_t i = verb_first_in(list, dir);
+		    i < list->entries_count && list->entries[i].dir == dir && !list->entries[i].path; i++) {
 			struct verb_entry *entry = &list->entries[i];
 			struct verb_node *node = verb_node(list, entry->ino);
 
 			entry->path = verb_joined(path, entry->name);
 			if ((bytes += strlen(entry->path)) > PATHS) {
 				free(directories);
-				snprintf(store->problem, sizeof store->problem, "the paths in the state are too long altogether");
+				snprintf(store->problem, sizeof store->problem,
+				    "the paths in the state are too long altogether");
 				return -E2BIG;
 			}
 			if (!node || !S_ISDIR(node->row.mode) || node->entry || entry->ino == STORE_ROOT)

@@ -48,7 +48,8 @@ int verb_set_attributes(int at, const char *name, const struct store_node *row)
 
 	if (fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW))
 		return -errno;
-	if ((st.st_uid != row->uid || st.st_gid != row->gid) && fchownat(at, name, row->uid, row->gid, AT_SYMLINK_NOFOLLOW) && errno != EPERM && errno != EINVAL)
+	if ((st.st_uid != row->uid || st.st_gid != row->gid) &&
+	    fchownat(at, name, row->uid, row->gid, AT_SYMLINK_NOFOLLOW) && errno != EPERM && errno != EINVAL)
 		return -errno;
 	if (!S_ISLNK(row->mode) && fchmodat(at, name, row->mode & 07777, 0))
 		return -errno;
@@ -91,12 +92,14 @@ int verb_write_file(struct store *store, int fd, const struct store_node *row)
 	for (int64_t chunk = 0; !r && chunk < chunks; chunk++) {
 		ssize_t have;
 
-		if ((below < 0 || chunk >= shown) && (chunk = store_next_chunk(store, row->ino, (uint64_t)chunk)) >= chunks)
+		if ((below < 0 || chunk >= shown) &&
+		    (chunk = store_next_chunk(store, row->ino, (uint64_t)chunk)) >= chunks)
 			break;
 		have = chunk < 0 ? (ssize_t)chunk : verb_chunk(store, row, below, (uint64_t)chunk, bytes);
 		if (have < 0)
 			r = (int)have;
-		else if (memcmp(bytes, zeros, (size_t)have) && pwrite(fd, bytes, (size_t)have, (off_t)(chunk * STORE_CHUNK)) != have)
+		else if (memcmp(bytes, zeros, (size_t)have) &&
+		    pwrite(fd, bytes, (size_t)have, (off_t)(chunk * STORE_CHUNK)) != have)
 			r = errno ? -errno : -EIO;
 	}
 	if (below >= 0)
@@ -114,7 +117,9 @@ int apply_make(struct store *store, const struct store_node *row, const char *ma
 	if (S_ISLNK(row->mode))
 		r = symlinkat(row->target ? row->target : "", at, made) ? -errno : 0;
 	else if (S_ISREG(row->mode))
-		r = (fd = openat(at, made, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600)) < 0 ? -errno : verb_write_file(store, fd, row);
+		r = (fd = openat(at, made, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600)) < 0
+		    ? -errno
+		    : verb_write_file(store, fd, row);
 	else if (S_ISFIFO(row->mode))
 		r = mknodat(at, made, S_IFIFO | 0600, 0) ? -errno : 0;
 	else

@@ -5,7 +5,11 @@
 #include <stddef.h>
 
 struct verb_map {
-	struct verb_slot { const char *path; size_t length; void *value; } *slots;
+	struct verb_slot {
+		const char *path;
+		size_t length;
+		void *value;
+	} *slots;
 	size_t size, count;
 };
 

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #define CONTEXT 3
-#define MOST 2000	/* differences; texts that have more are taken as different altogether */
+#define MOST    2000 /* differences; texts that have more are taken as different altogether */
 
 struct line {
 	const uint8_t *start;
@@ -18,7 +18,7 @@ struct line {
 struct text {
 	struct line *lines;
 	size_t count;
-	bool *changed;		/* of each line: whether the other text lacks it */
+	bool *changed;  /* of each line: whether the other text lacks it */
 };
 
 bool patch_is_binary(const uint8_t *bytes, size_t size)
@@ -57,7 +57,8 @@ static bool same(const struct line *a, const struct line *b)
 
 /* Goes the way back from the end: `reached` has, of each number of differences, how far each
  * diagonal was got along. */
-static void trace(struct text *old, struct text *new, size_t from, int old_count, int new_count, int **reached, int differences)
+static void trace(
+    struct text *old, struct text *new, size_t from, int old_count, int new_count, int **reached, int differences)
 {
 	int x = old_count, y = new_count;
 
@@ -91,7 +92,10 @@ static int compare(struct text *old, struct text *new, size_t from, int old_coun
 		reached[d] = next;
 		next += d;
 		for (int k = -d; k <= d; k += 2) {
-			int x = !d ? 0 : k == -d || (k != d && v[k - 1] < v[k + 1]) ? v[k + 1] : v[k - 1] + 1, y = x - k;
+			int x = !d                                       ? 0
+			    : k == -d || (k != d && v[k - 1] < v[k + 1]) ? v[k + 1]
+									 : v[k - 1] + 1,
+			    y = x - k;
 
 			while (x < old_count && y >= 0 && y < new_count && same(&a[x], &b[y]))
 				x++, y++;
@@ -143,7 +147,8 @@ static void print_range(FILE *out, char sign, size_t start, size_t count)
 }
 
 /* Prints the lines from `a` and `b` on as one hunk. */
-static void print_hunk(FILE *out, const struct text *old, const struct text *new, size_t a, size_t a_end, size_t b, size_t b_end)
+static void print_hunk(
+    FILE *out, const struct text *old, const struct text *new, size_t a, size_t a_end, size_t b, size_t b_end)
 {
 	fputs("@@ ", out);
 	print_range(out, '-', a, a_end - a);
@@ -217,7 +222,8 @@ unsigned patch_similarity(const uint8_t *old_bytes, size_t old_size, const uint8
 	return most ? (unsigned)(common * 100ull / most) : 100;
 }
 
-struct patch_sum patch_print(const uint8_t *old_bytes, size_t old_size, const uint8_t *new_bytes, size_t new_size, FILE *out)
+struct patch_sum patch_print(
+    const uint8_t *old_bytes, size_t old_size, const uint8_t *new_bytes, size_t new_size, FILE *out)
 {
 	struct text old = split(old_bytes, old_size), new = split(new_bytes, new_size);
 	struct patch_sum sum = { 0 };

@@ -26,7 +26,9 @@ const char *apply_aside(const struct apply *apply, size_t i)
 
 void apply_fail(struct apply *apply, size_t i, int error)
 {
-	const char *why = error == -ESTALE ? "has been changed in the directory too" : error == -EOPNOTSUPP ? "devices and sockets are not applied" : strerror(-error);
+	const char *why = error == -ESTALE ? "has been changed in the directory too"
+	    : error == -EOPNOTSUPP         ? "devices and sockets are not applied"
+					   : strerror(-error);
 
 	lind_log("%s: %s", apply->list->changes[i].path, why);
 	apply->work[i].failed = true;
@@ -107,7 +109,8 @@ static int take(const struct apply *apply, size_t i)
 		return apply->again || change->kind == 'D' ? 0 : -ESTALE;
 	if (!verb_is_seen(&was, &st))
 		return apply->again ? 0 : -ESTALE;
-	r = change->kind == 'D' ? take_removed(change, apply_aside(apply, i)) : move(change->from, apply_aside(apply, i), false);
+	r = change->kind == 'D' ? take_removed(change, apply_aside(apply, i))
+				: move(change->from, apply_aside(apply, i), false);
 	if (S_ISDIR(st.st_mode))
 		below_forget();
 	return r;
@@ -181,7 +184,9 @@ static int make_directory(const char *path)
 		return -errno;
 	if (!mkdirat(at, name, 0700))
 		return 0;
-	return errno == EEXIST && !fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) && S_ISDIR(st.st_mode) ? 0 : errno == EEXIST ? -ESTALE : -errno;
+	return errno == EEXIST && !fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) && S_ISDIR(st.st_mode) ? 0
+	    : errno == EEXIST                                                                         ? -ESTALE
+												      : -errno;
 }
 
 static int put_in_place(const struct apply *apply, size_t i)
@@ -278,7 +283,8 @@ void apply_keep_above(const struct apply *apply, uint64_t dir)
 {
 	const struct verb_list *list = apply->list;
 
-	for (const struct verb_node *node = verb_node(list, dir); node; node = node->entry ? verb_node(list, node->entry->dir) : NULL)
+	for (const struct verb_node *node = verb_node(list, dir); node;
+	    node = node->entry ? verb_node(list, node->entry->dir) : NULL)
 		if (node->first && S_ISDIR(node->row.mode))
 			apply->work[node->first - list->changes].unfinished = true;
 }
@@ -287,7 +293,9 @@ static void set_attributes(struct apply *apply)
 {
 	for (size_t i = apply->list->changes_count; i--;) {
 		const struct verb_change *change = &apply->list->changes[i];
-		int r = change->kind != 'D' && change->type == S_IFDIR && !apply->work[i].failed ? apply_attributes(change->path, &change->node->row) : 0;
+		int r = change->kind != 'D' && change->type == S_IFDIR && !apply->work[i].failed
+		    ? apply_attributes(change->path, &change->node->row)
+		    : 0;
 
 		if (!r)
 			continue;
@@ -312,7 +320,9 @@ static void keep_others(const struct apply *apply)
 
 	for (size_t i = 0; i < list->changes_count; i++) {
 		const struct verb_change *change = &list->changes[i];
-		const struct verb_entry *left = change->kind == 'R' && apply->work[i].failed ? map_get(&list->left, change->from, strlen(change->from)) : NULL;
+		const struct verb_entry *left = change->kind == 'R' && apply->work[i].failed
+		    ? map_get(&list->left, change->from, strlen(change->from))
+		    : NULL;
 
 		if (apply->work[i].failed || apply->work[i].unfinished)
 			apply_keep_above(apply, change->dir);
@@ -330,7 +340,8 @@ void apply_place(struct apply *apply)
 	/* The highest first; further names of what is there come later. */
 	for (int links = 0; links < 2; links++)
 		for (size_t i = 0; i < count; i++)
-			if (!apply->work[i].failed && (apply->work[i].deed == LINKS) == links && (r = links ? put_link(apply, i) : put_in_place(apply, i)))
+			if (!apply->work[i].failed && (apply->work[i].deed == LINKS) == links &&
+			    (r = links ? put_link(apply, i) : put_in_place(apply, i)))
 				apply_fail(apply, i, r);
 	give_back(apply);
 	set_attributes(apply);

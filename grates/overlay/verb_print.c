@@ -50,7 +50,8 @@ static void print_string(const char *text)
 		else if (number == '"' || number == '\\')
 			printf("\\%c", (int)number);
 		else if (!lind_text_seen(number) && number > 0xffff)
-			printf("\\u%04x\\u%04x", 0xd7c0 + (unsigned)(number >> 10), 0xdc00 + (unsigned)(number & 0x3ff));
+			printf(
+			    "\\u%04x\\u%04x", 0xd7c0 + (unsigned)(number >> 10), 0xdc00 + (unsigned)(number & 0x3ff));
 		else if (!lind_text_seen(number))
 			printf("\\u%04x", (unsigned)number);
 		else

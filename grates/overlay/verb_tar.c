@@ -9,8 +9,8 @@
 
 /* A header of POSIX's ustar; fields that do not fit into it precede it as records of pax. */
 struct header {
-	char name[100], mode[8], uid[8], gid[8], size[12], mtime[12], sum[8], type, target[100], magic[6], version[2], user[32], group[32], device[16],
-		prefix[155], rest[12];
+	char name[100], mode[8], uid[8], gid[8], size[12], mtime[12], sum[8], type, target[100], magic[6], version[2],
+	    user[32], group[32], device[16], prefix[155], rest[12];
 };
 
 static FILE *out;
@@ -37,7 +37,11 @@ static void octal(char *to, size_t size, uint64_t value)
 
 static void put_header(const char *name, char type, const char *target, const struct store_node *node, uint64_t size)
 {
-	struct header h = { .type = type, .magic = "ustar", .version = { '0', '0' }, .device = "0000000\0" "0000000" };
+	struct header h = { .type = type,
+		.magic = "ustar",
+		.version = { '0', '0' },
+		.device = "0000000\0"
+			  "0000000" };
 	unsigned sum = 0;
 
 	strncpy(h.name, name, sizeof h.name);
@@ -67,7 +71,8 @@ static void record(FILE *to, const char *prefix, const char *key, const char *va
 }
 
 /* All that does not fit into a header, as text of this length. The caller frees it. */
-static char *records(const char *path, const char *target, const struct store_node *node, uint64_t size, bool opaque, size_t *length)
+static char *records(
+    const char *path, const char *target, const struct store_node *node, uint64_t size, bool opaque, size_t *length)
 {
 	struct verb_xattr x = { 0 };
 	char number[24], *text;
@@ -80,7 +85,8 @@ static char *records(const char *path, const char *target, const struct store_no
 	if (strlen(target) > 100)
 		record(to, "", "linkpath", target, strlen(target));
 	if (size >> 33)
-		record(to, "", "size", number, (size_t)snprintf(number, sizeof number, "%llu", (unsigned long long)size));
+		record(
+		    to, "", "size", number, (size_t)snprintf(number, sizeof number, "%llu", (unsigned long long)size));
 	while (verb_next_xattr(node, &x))
 		record(to, "SCHILY.xattr.", x.name, x.value, x.size);
 	if (opaque)
@@ -90,7 +96,8 @@ static char *records(const char *path, const char *target, const struct store_no
 	return text;
 }
 
-static void put_entry(const char *path, char type, const char *target, const struct store_node *node, uint64_t size, bool opaque)
+static void put_entry(
+    const char *path, char type, const char *target, const struct store_node *node, uint64_t size, bool opaque)
 {
 	size_t length;
 	char *text = records(path, target, node, size, opaque, &length);

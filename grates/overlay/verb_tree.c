@@ -36,7 +36,8 @@ static bool is_at_or_below(const char *path, const char *word)
 
 static bool is_of_word(const struct verb_change *change, const char *word)
 {
-	return is_at_or_below(change->path, word) || is_at_or_below(change->from, word) || is_at_or_below(change->seen, word);
+	return is_at_or_below(change->path, word) || is_at_or_below(change->from, word) ||
+	    is_at_or_below(change->seen, word);
 }
 
 /* A renamed file is shown if one of its names is not excluded, and applied if neither is. */
@@ -62,7 +63,8 @@ static bool is_meant(const struct verb_options *options, const struct verb_chang
 static void add_other(struct verb_list *list, uint64_t dir)
 {
 	if (!(list->others_count & (list->others_count - 1))) {
-		uint64_t *more = realloc(list->others, (list->others_count ? 2 * list->others_count : 1) * sizeof *more);
+		uint64_t *more =
+		    realloc(list->others, (list->others_count ? 2 * list->others_count : 1) * sizeof *more);
 
 		if (!more)
 			lind_die("no memory");
@@ -74,7 +76,8 @@ static void add_other(struct verb_list *list, uint64_t dir)
 static void add(struct verb_list *list, struct verb_change change)
 {
 	if (!(list->changes_count & (list->changes_count - 1))) {
-		struct verb_change *more = realloc(list->changes, (list->changes_count ? 2 * list->changes_count : 1) * sizeof *more);
+		struct verb_change *more =
+		    realloc(list->changes, (list->changes_count ? 2 * list->changes_count : 1) * sizeof *more);
 
 		if (!more)
 			lind_die("no memory");
@@ -85,7 +88,8 @@ static void add(struct verb_list *list, struct verb_change change)
 
 static void leave_out(struct verb_list *list, struct verb_change *change)
 {
-	const struct verb_entry *left = change->kind == 'R' ? map_get(&list->left, change->from, strlen(change->from)) : NULL;
+	const struct verb_entry *left =
+	    change->kind == 'R' ? map_get(&list->left, change->from, strlen(change->from)) : NULL;
 
 	add_other(list, change->dir);
 	if (change->node)
@@ -112,7 +116,8 @@ static void choose(struct verb_list *list, const struct verb_options *options)
 	for (size_t i = 0; i < list->changes_count; i++) {
 		struct verb_change *change = &list->changes[i];
 
-		if (!(change->node && change->node->excluded) && ((change->node && change->node->meant) || is_meant(options, change)))
+		if (!(change->node && change->node->excluded) &&
+		    ((change->node && change->node->meant) || is_meant(options, change)))
 			list->changes[kept++] = *change;
 		else
 			leave_out(list, change);
@@ -134,7 +139,8 @@ static bool exists(const struct verb_list *list, const char *word)
 	there = !length || below_look(path, &st);
 	for (size_t i = 0; !there && i < list->entries_count; i++) {
 		const struct verb_entry *entry = &list->entries[i];
-		const struct verb_node *node = entry->path && is_at_or_below(path, entry->path) ? verb_node(list, entry->ino) : NULL;
+		const struct verb_node *node =
+		    entry->path && is_at_or_below(path, entry->path) ? verb_node(list, entry->ino) : NULL;
 		size_t above = node ? strlen(entry->path) : 0;
 
 		if (!node || !node->row.origin)
@@ -167,7 +173,8 @@ static int check_words(const struct verb_list *list, const struct verb_options *
 
 static bool next_xattr(const struct store_node *row, struct verb_xattr *x)
 {
-	const char *end = (const char *)row->xattrs + row->xattrs_size, *at = x->name ? x->value + x->size : row->xattrs, *after;
+	const char *end = (const char *)row->xattrs + row->xattrs_size,
+		   *at = x->name ? x->value + x->size : row->xattrs, *after;
 
 	if (at >= end || !(after = memchr(at, 0, (size_t)(end - at))) || (size_t)(end - ++after) < sizeof x->size)
 		return false;
@@ -210,7 +217,8 @@ static int bytes_differ(struct store *store, const struct store_node *node, cons
 	int fd = below_open(path), below = node->origin ? below_open(node->origin) : -1, r = fd < 0;
 
 	for (uint64_t chunk = 0; !r && (int64_t)(chunk * STORE_CHUNK) < node->size; chunk++) {
-		ssize_t have = verb_chunk(store, node, below, chunk, ours), n = pread(fd, theirs, STORE_CHUNK, (off_t)(chunk * STORE_CHUNK));
+		ssize_t have = verb_chunk(store, node, below, chunk, ours),
+			n = pread(fd, theirs, STORE_CHUNK, (off_t)(chunk * STORE_CHUNK));
 
 		r = have < 0 ? (int)have : n < have || memcmp(ours, theirs, (size_t)have);
 	}
@@ -243,7 +251,8 @@ static int differs(struct store *store, const struct store_node *node, const cha
 	if (S_ISLNK(node->mode)) {
 		ssize_t n = below_link(path, target, sizeof target);
 
-		return n < 0 || !node->target || strlen(node->target) != (size_t)n || memcmp(node->target, target, (size_t)n);
+		return n < 0 || !node->target || strlen(node->target) != (size_t)n ||
+		    memcmp(node->target, target, (size_t)n);
 	}
 	if (S_ISDIR(node->mode))
 		return directory_differs(node);
@@ -262,8 +271,8 @@ static bool looks_stale(const struct verb_change *change)
 	if (!change->node || !change->node->row.origin || S_ISDIR(change->node->row.mode))
 		return false;
 	return !below_look(change->node->row.origin, &st) || st.st_ino != stamp->ino || st.st_size != stamp->size ||
-		st.st_mtim.tv_sec != stamp->mtime.tv_sec || st.st_mtim.tv_nsec != stamp->mtime.tv_nsec ||
-		st.st_ctim.tv_sec != stamp->ctime.tv_sec || st.st_ctim.tv_nsec != stamp->ctime.tv_nsec;
+	    st.st_mtim.tv_sec != stamp->mtime.tv_sec || st.st_mtim.tv_nsec != stamp->mtime.tv_nsec ||
+	    st.st_ctim.tv_sec != stamp->ctime.tv_sec || st.st_ctim.tv_nsec != stamp->ctime.tv_nsec;
 }
 
 bool verb_is_stale(const struct verb_change *change)
@@ -273,14 +282,16 @@ bool verb_is_stale(const struct verb_change *change)
 
 struct verb_seen verb_seen(const struct stat *st)
 {
-	return (struct verb_seen){ st->st_ino, st->st_mode & S_IFMT, st->st_size, in_nanoseconds(st->st_mtim), st->st_nlink > 1 ? 0 : in_nanoseconds(st->st_ctim) };
+	return (struct verb_seen){ st->st_ino, st->st_mode & S_IFMT, st->st_size, in_nanoseconds(st->st_mtim),
+		st->st_nlink > 1 ? 0 : in_nanoseconds(st->st_ctim) };
 }
 
 bool verb_is_seen(const struct verb_seen *seen, const struct stat *st)
 {
 	if (st->st_ino != seen->ino || (st->st_mode & S_IFMT) != seen->type)
 		return false;
-	return S_ISDIR(st->st_mode) || (st->st_size == seen->size && in_nanoseconds(st->st_mtim) == seen->mtime &&
+	return S_ISDIR(st->st_mode) ||
+	    (st->st_size == seen->size && in_nanoseconds(st->st_mtim) == seen->mtime &&
 		(!seen->ctime || in_nanoseconds(st->st_ctim) == seen->ctime));
 }
 
@@ -290,21 +301,31 @@ static bool is_later(const struct timespec *one, const struct timespec *other)
 }
 
 /* A directory in the place of something, or something in the place of a directory. */
-static void add_replaced(struct verb_list *list, const struct verb_entry *entry, const char *there, const struct stat *st, bool late)
+static void add_replaced(
+    struct verb_list *list, const struct verb_entry *entry, const char *there, const struct stat *st, bool late)
 {
 	if (!map_get(&list->moved, there, strlen(there)))
-		add(list, (struct verb_change){ .kind = 'D', .path = strdup(there), .from = strdup(there), .dir = entry->dir, .name = entry->name,
-			.seen = entry->path, .type = st->st_mode & S_IFMT, .late = late, .was = verb_seen(st) });
+		add(list,
+		    (struct verb_change){ .kind = 'D',
+			.path = strdup(there),
+			.from = strdup(there),
+			.dir = entry->dir,
+			.name = entry->name,
+			.seen = entry->path,
+			.type = st->st_mode & S_IFMT,
+			.late = late,
+			.was = verb_seen(st) });
 }
 
 /* Whether a new file took the place of one like it, as where something is written to another
  * name and moved there. */
-static bool is_made_again(struct store *store, const struct verb_list *list, const struct verb_node *node, const char *there)
+static bool is_made_again(
+    struct store *store, const struct verb_list *list, const struct verb_node *node, const char *there)
 {
 	const struct store_node *row = &node->row;
 
-	return !row->origin && row->nlink == 1 && (S_ISREG(row->mode) || S_ISLNK(row->mode)) && !map_get(&list->moved, there, strlen(there)) &&
-		!differs(store, row, there);
+	return !row->origin && row->nlink == 1 && (S_ISREG(row->mode) || S_ISLNK(row->mode)) &&
+	    !map_get(&list->moved, there, strlen(there)) && !differs(store, row, there);
 }
 
 static void add_found(struct store *store, struct verb_list *list, struct verb_entry *entry, struct verb_node *node)
@@ -312,10 +333,15 @@ static void add_found(struct store *store, struct verb_list *list, struct verb_e
 	char *there = verb_natural(list, entry);
 	const struct store_node *row = &node->row;
 	bool own = there && row->origin && !strcmp(there, row->origin);
-	struct verb_change change = { .path = strdup(entry->path), .node = node, .dir = entry->dir, .name = entry->name, .seen = entry->path,
+	struct verb_change change = { .path = strdup(entry->path),
+		.node = node,
+		.dir = entry->dir,
+		.name = entry->name,
+		.seen = entry->path,
 		.type = row->mode & S_IFMT };
 	struct stat st, origin;
-	bool is_there = there && below_look(there, &st), hides = is_there && !own, is_one = hides && (S_ISDIR(st.st_mode) || S_ISDIR(row->mode));
+	bool is_there = there && below_look(there, &st), hides = is_there && !own,
+	     is_one = hides && (S_ISDIR(st.st_mode) || S_ISDIR(row->mode));
 
 	/* A file that took the place of another has no record of it, but is older than any later change
 	 * to that one. */
@@ -339,7 +365,8 @@ static void add_found(struct store *store, struct verb_list *list, struct verb_e
 		add(list, change);
 	} else if (hides && is_made_again(store, list, node, there)) {
 		/* Nothing has changed but times. */
-	} else if (!hides || node->differs || !node->kept || !below_look(row->origin, &origin) || origin.st_ino != st.st_ino || origin.st_dev != st.st_dev) {
+	} else if (!hides || node->differs || !node->kept || !below_look(row->origin, &origin) ||
+	    origin.st_ino != st.st_ino || origin.st_dev != st.st_dev) {
 		change.kind = hides && !is_one ? 'M' : 'A';
 		/* Making a name of the file was a change of it, and so was applying another one. */
 		if (row->origin && hides && !S_ISDIR(row->mode))
@@ -369,8 +396,15 @@ static void add_removed(struct verb_list *list)
 
 		/* A file that was moved is not gone. */
 		if (there && !map_get(&list->moved, there, strlen(there)) && below_look(there, &st))
-			add(list, (struct verb_change){ .kind = 'D', .path = strdup(there), .from = strdup(there), .dir = entry->dir, .name = entry->name,
-				.seen = entry->path, .type = st.st_mode & S_IFMT, .was = verb_seen(&st) });
+			add(list,
+			    (struct verb_change){ .kind = 'D',
+				.path = strdup(there),
+				.from = strdup(there),
+				.dir = entry->dir,
+				.name = entry->name,
+				.seen = entry->path,
+				.type = st.st_mode & S_IFMT,
+				.was = verb_seen(&st) });
 		free(there);
 	}
 }

@@ -27,7 +27,7 @@ struct client {
 	/* It is inside for each program that it has begun to run, and for each that one of its threads
 	 * is about to: what one of them takes back must not be what another has succeeded with. */
 	atomic_uint reasons;
-	struct client *next;	/* among those without a cage */
+	struct client *next; /* among those without a cage */
 };
 
 static struct client *unused;
@@ -98,7 +98,8 @@ static inline bool is_inside(const struct client *client)
  * it. */
 static bool enters(const struct lind_call *c)
 {
-	const struct client *client = lind_client(c->target), *caller = c->caller != c->target ? known(c->caller) : NULL;
+	const struct client *client = lind_client(c->target),
+			    *caller = c->caller != c->target ? known(c->caller) : NULL;
 
 	return !client || is_inside(client) || (caller && is_inside(caller));
 }
@@ -180,7 +181,8 @@ static lind_handle_fn *choose(uint32_t nr)
 static const char *when(uint32_t nr, lind_handle_fn *handle)
 {
 	(void)nr;
-	return handle == on_call ? "if a chosen program runs" : "if a chosen program runs; looks at programs that are started";
+	return handle == on_call ? "if a chosen program runs"
+				 : "if a chosen program runs; looks at programs that are started";
 }
 
 LIND_OPTION("p", "path", "value");
@@ -193,10 +195,14 @@ int main(int argc, char **argv)
 		{ 0, "hash", "HEX", "choose any file with this BLAKE3 hash", add_hash },
 	};
 	static const struct lind_composer composer = {
-		.stacks = 1, .choose = choose, .when = when, .lifecycle = { .start = start, .fork = fork_client, .exit = exit_client },
+		.stacks = 1,
+		.choose = choose,
+		.when = when,
+		.lifecycle = { .start = start, .fork = fork_client, .exit = exit_client },
 	};
 
-	lind_options(options, sizeof options / sizeof *options, "Shows the calls of some programs to the grates between %{ and %}.", &argc, &argv);
+	lind_options(options, sizeof options / sizeof *options,
+	    "Shows the calls of some programs to the grates between %{ and %}.", &argc, &argv);
 	if (!any_program())
 		lind_die("name a program: --path PATH or --hash HEX");
 	if (!lind_explains())

@@ -14,7 +14,7 @@
 #include "blake3.h"
 #include "which.h"
 
-#define MOST 16
+#define MOST  16
 #define PIECE (64u << 10)
 /* A file that was written in the last so many seconds may be written again without a sign of it
  * in the file's times. */
@@ -23,7 +23,7 @@
 static struct by_path {
 	char path[PATH_MAX];
 	bool found;
-	int held;		/* so that no other file gets its number */
+	int held;  /* so that no other file gets its number */
 	dev_t device;
 	ino_t inode;
 } paths[MOST];
@@ -87,7 +87,9 @@ void find_programs(void)
 			p->device = st.st_dev;
 			p->inode = st.st_ino;
 			if (is_script(p->path))
-				lind_die("%s: a script, which runs as its interpreter: a rule for it would have no effect; name the interpreter", p->path);
+				lind_die("%s: a script, which runs as its interpreter: a rule for it would have no "
+					 "effect; name the interpreter",
+				    p->path);
 		} else
 			lind_log("%s: there is no such program now", p->path);
 	}
@@ -99,7 +101,8 @@ static bool has_path(const struct lind_place *place)
 		const struct by_path *p = &paths[i];
 		struct stat now;
 
-		if (!strcmp(place->path, p->path) || (p->found && place->st.st_dev == p->device && place->st.st_ino == p->inode))
+		if (!strcmp(place->path, p->path) ||
+		    (p->found && place->st.st_dev == p->device && place->st.st_ino == p->inode))
 			return true;
 		if (!stat(p->path, &now) && place->st.st_dev == now.st_dev && place->st.st_ino == now.st_ino)
 			return true;
@@ -148,8 +151,8 @@ static bool answered(const struct stat *st, bool *has)
 	bool same;
 
 	pthread_mutex_lock(&lock);
-	same = a->inode == st->st_ino && a->device == st->st_dev && a->size == st->st_size && a->changed.tv_sec == st->st_ctim.tv_sec &&
-		a->changed.tv_nsec == st->st_ctim.tv_nsec;
+	same = a->inode == st->st_ino && a->device == st->st_dev && a->size == st->st_size &&
+	    a->changed.tv_sec == st->st_ctim.tv_sec && a->changed.tv_nsec == st->st_ctim.tv_nsec;
 	*has = a->has;
 	pthread_mutex_unlock(&lock);
 	return same;

@@ -41,7 +41,8 @@ static void look_at_program(struct client *c)
 		return;
 	c->look_from = 0;
 	memory_look(c);
-	if (c->used[MEMORY] > limits[EACH][MEMORY] || __atomic_load_n(&tree_used[MEMORY], __ATOMIC_RELAXED) > limits[TREE][MEMORY])
+	if (c->used[MEMORY] > limits[EACH][MEMORY] ||
+	    __atomic_load_n(&tree_used[MEMORY], __ATOMIC_RELAXED) > limits[TREE][MEMORY])
 		watch_soon();
 }
 
@@ -67,7 +68,8 @@ static void *fork_(void *parent_, uint64_t parent_cage, uint64_t cage, int spawn
 	(void)parent_cage;
 	if (!parent)
 		return start(cage);
-	c = add(cage, spawned ? parent->next_name : parent->name, birth.borrows ? space_share(parent->space) : space_new());
+	c = add(
+	    cage, spawned ? parent->next_name : parent->name, birth.borrows ? space_share(parent->space) : space_new());
 	memory_copied(c, birth.memory);
 	memory_files_copied(c, parent);
 	files_found(c, files_highest(parent) + __atomic_load_n(&parent->used[THREADS], __ATOMIC_RELAXED), birth.files);

@@ -21,7 +21,7 @@
 #include "limits.h"
 
 #define MOST_FILES (1u << 20)
-#define SCM_MOST 253
+#define SCM_MOST   253
 /* Numbers that the first program is asked about. */
 #define FIRST_FILES 1024
 
@@ -427,8 +427,14 @@ void files_sent(struct client *c, uint64_t n, bool done)
 size_t file_handlers(struct lind_handler *to)
 {
 	static const struct lind_handler others[] = {
-		{ SYS_pipe, on_pair }, { SYS_pipe2, on_pair }, { SYS_socketpair, on_pair }, { SYS_fcntl, on_fcntl }, { SYS_dup2, on_dup2 },
-		{ SYS_dup3, on_dup2 }, { SYS_close, on_close }, { SYS_close_range, on_close_range },
+		{ SYS_pipe, on_pair },
+		{ SYS_pipe2, on_pair },
+		{ SYS_socketpair, on_pair },
+		{ SYS_fcntl, on_fcntl },
+		{ SYS_dup2, on_dup2 },
+		{ SYS_dup3, on_dup2 },
+		{ SYS_close, on_close },
+		{ SYS_close_range, on_close_range },
 	};
 	size_t n = sizeof others / sizeof *others;
 

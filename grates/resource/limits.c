@@ -8,9 +8,20 @@
 #include "limits.h"
 
 const char *const what_names[WHATS] = {
-	"cpu", "wall", "memory", "cages", "threads", "files",
-	"read", "read.file", "read.network", "read.pipe",
-	"write", "write.file", "write.network", "write.pipe",
+	"cpu",
+	"wall",
+	"memory",
+	"cages",
+	"threads",
+	"files",
+	"read",
+	"read.file",
+	"read.network",
+	"read.pipe",
+	"write",
+	"write.file",
+	"write.network",
+	"write.pipe",
 };
 
 uint64_t limits[SCOPES][WHATS] = { { [0 ... WHATS - 1] = UNLIMITED }, { [0 ... WHATS - 1] = UNLIMITED } };
@@ -19,12 +30,25 @@ struct rate tree_rates[RATES];
 uint64_t each_rates[RATES];
 
 /* By what, if a caller chose one; else by `general`. */
-static struct { bool set; enum action action; int error; } chosen[WHATS], general;
+static struct {
+	bool set;
+	enum action action;
+	int error;
+} chosen[WHATS], general;
 
 static const int errors[WHATS] = {
-	[MEMORY] = ENOMEM, [CAGES] = EAGAIN, [THREADS] = EAGAIN, [FILES] = EMFILE,
-	[READ] = EIO, [READ_FILE] = EIO, [READ_NETWORK] = EIO, [READ_PIPE] = EIO,
-	[WRITE] = ENOSPC, [WRITE_FILE] = ENOSPC, [WRITE_NETWORK] = ENOSPC, [WRITE_PIPE] = ENOSPC,
+	[MEMORY] = ENOMEM,
+	[CAGES] = EAGAIN,
+	[THREADS] = EAGAIN,
+	[FILES] = EMFILE,
+	[READ] = EIO,
+	[READ_FILE] = EIO,
+	[READ_NETWORK] = EIO,
+	[READ_PIPE] = EIO,
+	[WRITE] = ENOSPC,
+	[WRITE_FILE] = ENOSPC,
+	[WRITE_NETWORK] = ENOSPC,
+	[WRITE_PIPE] = ENOSPC,
 };
 
 static bool is_time(enum what what)
@@ -48,12 +72,19 @@ static int by_name(const char *name, size_t length)
 /* Digits, perhaps with a fraction, and a unit. */
 static const char *parse(enum what what, const char *text, uint64_t *amount)
 {
-	static const struct { const char *name; uint64_t times; } bytes[] = { { "", 1 }, { "B", 1 }, { "K", 1u << 10 }, { "M", 1u << 20 },
-		{ "G", 1u << 30 }, { "T", 1ull << 40 }, { NULL, 0 } };
-	static const struct { const char *name; uint64_t times; } times[] = { { "s", 1000000000 }, { "ms", 1000000 }, { "us", 1000 },
-		{ "", 1000000000 }, { "m", 60000000000 }, { "h", 3600000000000 }, { NULL, 0 } };
-	const char *expected = is_time(what) ? "must be a time, such as 10s, 500ms, 2m" :
-		is_bytes(what) ? "must be a number of bytes, or one with K, M, G or T" : "must be a number";
+	static const struct {
+		const char *name;
+		uint64_t times;
+	} bytes[] = { { "", 1 }, { "B", 1 }, { "K", 1u << 10 }, { "M", 1u << 20 }, { "G", 1u << 30 },
+		{ "T", 1ull << 40 }, { NULL, 0 } };
+	static const struct {
+		const char *name;
+		uint64_t times;
+	} times[] = { { "s", 1000000000 }, { "ms", 1000000 }, { "us", 1000 }, { "", 1000000000 }, { "m", 60000000000 },
+		{ "h", 3600000000000 }, { NULL, 0 } };
+	const char *expected = is_time(what) ? "must be a time, such as 10s, 500ms, 2m"
+	    : is_bytes(what)                 ? "must be a number of bytes, or one with K, M, G or T"
+					     : "must be a number";
 	char *end;
 	uint64_t n;
 
@@ -79,7 +110,7 @@ static const char *parse(enum what what, const char *text, uint64_t *amount)
 }
 
 static const char *unknown = "no such limit; there are cpu, wall, memory, cages, threads, files, read and write, "
-	"and of these two .file, .network and .pipe";
+			     "and of these two .file, .network and .pipe";
 
 const char *set_limit(enum scope scope, const char *name, const char *amount)
 {
@@ -196,10 +227,12 @@ static uint64_t *used_of(enum scope scope, struct client *c, enum what what)
 
 void note_peak(enum what what)
 {
-	uint64_t used = __atomic_load_n(&tree_used[what], __ATOMIC_RELAXED), most = __atomic_load_n(&tree_peak[what], __ATOMIC_RELAXED);
+	uint64_t used = __atomic_load_n(&tree_used[what], __ATOMIC_RELAXED),
+		 most = __atomic_load_n(&tree_peak[what], __ATOMIC_RELAXED);
 
 	/* An amount that is given back at this moment may have made it less than nothing. */
-	while ((int64_t)used > (int64_t)most && !__atomic_compare_exchange_n(&tree_peak[what], &most, used, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+	while ((int64_t)used > (int64_t)most &&
+	    !__atomic_compare_exchange_n(&tree_peak[what], &most, used, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
 		;
 }
 
@@ -247,7 +280,8 @@ void give_back(struct client *c, enum what what, uint64_t n)
 const char *amount_text(enum what what, uint64_t n, char *text, size_t size)
 {
 	if (is_time(what))
-		snprintf(text, size, "%llu.%03us", (unsigned long long)(n / 1000000000), (unsigned)(n / 1000000 % 1000));
+		snprintf(
+		    text, size, "%llu.%03us", (unsigned long long)(n / 1000000000), (unsigned)(n / 1000000 % 1000));
 	else
 		snprintf(text, size, "%llu%s", (unsigned long long)n, is_bytes(what) ? " bytes" : "");
 	return text;
@@ -257,7 +291,7 @@ const char *amount_text(enum what what, uint64_t n, char *text, size_t size)
 struct culprit {
 	bool found;
 	uint64_t cage;
-	char name[sizeof ((struct client *)0)->name];
+	char name[sizeof((struct client *)0)->name];
 };
 
 static void take_program(struct client *c, void *culprit)
@@ -288,7 +322,8 @@ static struct culprit culprit_of(struct client *c, enum scope scope)
 
 /* One line for each limit of all, or for each client and limit of its own: a client that goes on
  * is not to fill the log. */
-static void tell(struct client *c, enum scope scope, enum what what, uint64_t wanted, const char *by, const char *then, int error)
+static void tell(
+    struct client *c, enum scope scope, enum what what, uint64_t wanted, const char *by, const char *then, int error)
 {
 	char used[40], max[40], more[40], wish[64] = "", rule[64], amounts[160];
 
@@ -306,7 +341,8 @@ static void tell(struct client *c, enum scope scope, enum what what, uint64_t wa
 	snprintf(rule, sizeof rule, "limit %s%s", scope == EACH ? "each " : "", what_names[what]);
 	snprintf(amounts, sizeof amounts, "%s of %s used%s", used, max, wish);
 	if (!lind_denied(who.cage, 0, error, rule, amounts, what_names[what]))
-		lind_log("%s: %s, by %llu (%s)%s%s: %s", rule, amounts, (unsigned long long)who.cage, who.name, *by ? " in " : "", by, then);
+		lind_log("%s: %s, by %llu (%s)%s%s: %s", rule, amounts, (unsigned long long)who.cage, who.name,
+		    *by ? " in " : "", by, then);
 }
 
 int64_t hit(struct client *c, enum scope scope, enum what what, uint64_t wanted, const char *by)
@@ -321,8 +357,11 @@ int64_t hit(struct client *c, enum scope scope, enum what what, uint64_t wanted,
 			if (lind_errnos[i].number == error)
 				snprintf(text, sizeof text, "%s", lind_errnos[i].name);
 	}
-	tell(c, scope, what, wanted, by, action == KILL ? "all are killed" : action == STOP ? "all are stopped" : text,
-		action == FAIL ? error : 0);
+	tell(c, scope, what, wanted, by,
+	    action == KILL       ? "all are killed"
+		: action == STOP ? "all are stopped"
+				 : text,
+	    action == FAIL ? error : 0);
 	if (action == KILL) {
 		__atomic_store_n(&ending, true, __ATOMIC_SEQ_CST);
 		end_programs(now());

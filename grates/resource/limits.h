@@ -5,7 +5,7 @@
 #include "tables.h"
 
 extern uint64_t limits[SCOPES][WHATS];
-extern uint64_t tree_used[WHATS], tree_peak[WHATS];	/* the second if `learns` */
+extern uint64_t tree_used[WHATS], tree_peak[WHATS]; /* the second if `learns` */
 void note_peak(enum what what);
 extern struct rate tree_rates[RATES];
 extern uint64_t each_rates[RATES];
@@ -13,7 +13,7 @@ const char *set_limit(enum scope scope, const char *name, const char *amount);
 const char *set_rate(enum scope scope, const char *name, const char *amount);
 const char *set_action(const char *value);
 bool limited(enum what what);
-bool any_limit(void);	/* or rate */
+bool any_limit(void); /* or rate */
 bool paced(enum what what);
 /* Whether what is used is known: it has a limit, or a report is wanted. */
 bool counted(enum what what);

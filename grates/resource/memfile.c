@@ -23,23 +23,23 @@
 #include "limits.h"
 #include "memfile.h"
 
-#define PAGE 4096ull
-#define PIECE (1ull << 20)	/* what goes at once from a file to one of these: they say how much they did */
+#define PAGE  4096ull
+#define PIECE (1ull << 20) /* what goes at once from a file to one of these: they say how much they did */
 
 struct memory_file {
 	struct memory_file *next;
 	uint64_t ino;
-	uint64_t size;		/* in pages, as far as it is known */
-	uint64_t reserved;	/* by calls under way */
-	uint64_t charged;	/* of the limit: not what it had when it was met */
+	uint64_t size;  /* in pages, as far as it is known */
+	uint64_t reserved; /* by calls under way */
+	uint64_t charged; /* of the limit: not what it had when it was met */
 	unsigned holders;
-	bool lasting;		/* it may be where we do not see it */
+	bool lasting;  /* it may be where we do not see it */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct memory_file *files;	/* under the lock, as what clients hold */
+static struct memory_file *files; /* under the lock, as what clients hold */
 static bool any, handed_on;
-static unsigned creating;	/* calls under way that may make one */
+static unsigned creating; /* calls under way that may make one */
 static dev_t device;
 
 void memory_files_find(void)
@@ -62,7 +62,8 @@ static int64_t on_fd(uint32_t nr, struct lind_arg fd, uint64_t a, uint64_t b)
 {
 	struct lind_arg none = { 0, fd.cage };
 
-	return lind_call(nr, fd.cage, fd, (struct lind_arg){ a, fd.cage }, (struct lind_arg){ b, fd.cage }, none, none, none);
+	return lind_call(
+	    nr, fd.cage, fd, (struct lind_arg){ a, fd.cage }, (struct lind_arg){ b, fd.cage }, none, none, none);
 }
 
 static bool look(struct lind_arg fd, struct stat *st)
@@ -117,7 +118,8 @@ static bool has_a_name(DIR *names, uint64_t ino)
 
 	rewinddir(names);
 	while ((e = readdir(names)))
-		if (fstatat(dirfd(names), e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 && is_memory(&st) && st.st_ino == ino)
+		if (fstatat(dirfd(names), e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 && is_memory(&st) &&
+		    st.st_ino == ino)
 			return true;
 	return false;
 }
@@ -129,7 +131,8 @@ static void sweep(void)
 	DIR *names = NULL;
 
 	while ((f = *at)) {
-		if (f->holders || f->reserved || f->lasting || handed_on || !(names = names ? names : opendir("/dev/shm")) || has_a_name(names, f->ino)) {
+		if (f->holders || f->reserved || f->lasting || handed_on ||
+		    !(names = names ? names : opendir("/dev/shm")) || has_a_name(names, f->ino)) {
 			at = &f->next;
 			continue;
 		}
@@ -269,13 +272,18 @@ static uint64_t end_of(const struct lind_call *call, struct lind_arg own, const 
 	case SYS_fallocate:
 		at = call->args[2].value;
 		break;
-	case SYS_pwrite64: case SYS_pwritev:
+	case SYS_pwrite64:
+	case SYS_pwritev:
 		at = appends ? at : call->args[3].value;
 		break;
 	case SYS_pwritev2:
-		at = appends || call->args[5].value & RWF_APPEND ? (uint64_t)st->st_size : call->args[3].value == UINT64_MAX ? at : call->args[3].value;
+		at = appends || call->args[5].value & RWF_APPEND ? (uint64_t)st->st_size
+		    : call->args[3].value == UINT64_MAX          ? at
+								 : call->args[3].value;
 		break;
-	case SYS_sendfile: case SYS_splice: case SYS_copy_file_range:
+	case SYS_sendfile:
+	case SYS_splice:
+	case SYS_copy_file_range:
 		at = at > (uint64_t)st->st_size ? at : (uint64_t)st->st_size;
 		break;
 	}
@@ -292,7 +300,8 @@ static int64_t take(const struct client *c, struct lind_arg fd, struct lind_arg 
 	*taken = fd;
 	if (fd.cage == c->cage && __atomic_load_n(&c->used[THREADS], __ATOMIC_SEQ_CST) == 1)
 		return 0;
-	r = lind_call(SYS_fcntl, lind_self(), fd, (struct lind_arg){ F_DUPFD_CLOEXEC, lind_self() }, none, none, none, none);
+	r = lind_call(
+	    SYS_fcntl, lind_self(), fd, (struct lind_arg){ F_DUPFD_CLOEXEC, lind_self() }, none, none, none, none);
 	*taken = (struct lind_arg){ (uint64_t)r, lind_self() };
 	return r;
 }
@@ -350,7 +359,10 @@ static int64_t grows(const struct lind_call *call, int at, uint64_t length)
 
 static int64_t on_write(const struct lind_call *call)
 {
-	return grows(call, 0, call->nr == SYS_fallocate ? call->args[3].value : call->nr == SYS_ftruncate ? 0 : call->args[2].value);
+	return grows(call, 0,
+	    call->nr == SYS_fallocate       ? call->args[3].value
+		: call->nr == SYS_ftruncate ? 0
+					    : call->args[2].value);
 }
 
 /* Through a copy: the pieces could change between the look at them and the call. */
@@ -368,7 +380,9 @@ static int64_t on_writev(const struct lind_call *call)
 	one = (struct iovec){ malloc(v.total + 1), v.total };
 	own.args[1] = lind_mine(&one);
 	own.args[2].value = 1;
-	r = !one.iov_base ? -ENOMEM : (r = lind_vector_gather(&v, one.iov_base, one.iov_len)) < 0 ? r : grows(&own, 0, v.total);
+	r = !one.iov_base                                                 ? -ENOMEM
+	    : (r = lind_vector_gather(&v, one.iov_base, one.iov_len)) < 0 ? r
+									  : grows(&own, 0, v.total);
 	free(one.iov_base);
 	lind_vector_free(&v);
 	return r;
@@ -427,10 +441,24 @@ static int64_t on_truncate(const struct lind_call *call)
 
 const struct lind_handler memory_file_handlers[] = {
 	{ SYS_truncate, on_truncate },
-	{ SYS_open, on_open }, { SYS_openat, on_open }, { SYS_openat2, on_open }, { SYS_creat, on_open }, { SYS_memfd_create, on_open },
-	{ SYS_write, on_write }, { SYS_pwrite64, on_write }, { SYS_ftruncate, on_write }, { SYS_fallocate, on_write },
-	{ SYS_writev, on_writev }, { SYS_pwritev, on_writev }, { SYS_pwritev2, on_writev },
-	{ SYS_sendfile, on_transfer }, { SYS_splice, on_transfer }, { SYS_copy_file_range, on_transfer },
-	{ SYS_sendmsg, on_send }, { SYS_sendmmsg, on_send }, { SYS_unlink, on_unlink }, { SYS_unlinkat, on_unlink },
+	{ SYS_open, on_open },
+	{ SYS_openat, on_open },
+	{ SYS_openat2, on_open },
+	{ SYS_creat, on_open },
+	{ SYS_memfd_create, on_open },
+	{ SYS_write, on_write },
+	{ SYS_pwrite64, on_write },
+	{ SYS_ftruncate, on_write },
+	{ SYS_fallocate, on_write },
+	{ SYS_writev, on_writev },
+	{ SYS_pwritev, on_writev },
+	{ SYS_pwritev2, on_writev },
+	{ SYS_sendfile, on_transfer },
+	{ SYS_splice, on_transfer },
+	{ SYS_copy_file_range, on_transfer },
+	{ SYS_sendmsg, on_send },
+	{ SYS_sendmmsg, on_send },
+	{ SYS_unlink, on_unlink },
+	{ SYS_unlinkat, on_unlink },
 };
 const size_t memory_file_handler_count = sizeof memory_file_handlers / sizeof *memory_file_handlers;

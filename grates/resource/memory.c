@@ -29,7 +29,8 @@ static int usage_of(uint64_t cage, struct usage *u)
 {
 	struct lind_arg none = { 0, cage };
 
-	return (int)lind_call(SYS_getrusage, cage, (struct lind_arg){ RUSAGE_SELF, cage }, lind_mine(u), none, none, none, none);
+	return (int)lind_call(
+	    SYS_getrusage, cage, (struct lind_arg){ RUSAGE_SELF, cage }, lind_mine(u), none, none, none, none);
 }
 
 uint64_t cpu_of(uint64_t cage)
@@ -238,7 +239,13 @@ static int64_t on_brk(const struct lind_call *call)
 
 /* Segments by id: the low bits of an id are its place. */
 #define SEGMENTS 4096
-static struct { pthread_mutex_t lock; struct { int32_t id; uint64_t size; } of[SEGMENTS]; } segments = { .lock = PTHREAD_MUTEX_INITIALIZER };
+static struct {
+	pthread_mutex_t lock;
+	struct {
+		int32_t id;
+		uint64_t size;
+	} of[SEGMENTS];
+} segments = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static uint64_t segment_size(const struct lind_call *call, int64_t id)
 {
@@ -246,7 +253,7 @@ static uint64_t segment_size(const struct lind_call *call, int64_t id)
 	struct shmid_ds ds = { 0 };
 
 	if (lind_call(SYS_shmctl, call->target, (struct lind_arg){ (uint64_t)id, call->target },
-		    (struct lind_arg){ IPC_STAT, call->target }, lind_mine(&ds), none, none, none) < 0)
+		(struct lind_arg){ IPC_STAT, call->target }, lind_mine(&ds), none, none, none) < 0)
 		return 0;
 	return (ds.shm_segsz + PAGE - 1) & ~(PAGE - 1);
 }
@@ -326,8 +333,17 @@ static int64_t on_shmctl(const struct lind_call *call)
 }
 
 const struct lind_handler memory_handlers[] = {
-	{ SYS_mmap, on_mmap }, { SYS_munmap, on_munmap }, { SYS_mremap, on_mremap }, { SYS_brk, on_brk }, { SYS_shmat, on_shmat },
-	{ SYS_shmdt, on_munmap }, { SYS_shmget, on_shmget }, { SYS_shmctl, on_shmctl },
-	{ SYS_semget, on_semget }, { SYS_semop, on_semop }, { SYS_semtimedop, on_semop }, { SYS_msgsnd, on_msgsnd_kept },
+	{ SYS_mmap, on_mmap },
+	{ SYS_munmap, on_munmap },
+	{ SYS_mremap, on_mremap },
+	{ SYS_brk, on_brk },
+	{ SYS_shmat, on_shmat },
+	{ SYS_shmdt, on_munmap },
+	{ SYS_shmget, on_shmget },
+	{ SYS_shmctl, on_shmctl },
+	{ SYS_semget, on_semget },
+	{ SYS_semop, on_semop },
+	{ SYS_semtimedop, on_semop },
+	{ SYS_msgsnd, on_msgsnd_kept },
 };
 const size_t memory_handler_count = sizeof memory_handlers / sizeof *memory_handlers;

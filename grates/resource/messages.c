@@ -11,7 +11,7 @@
 #include "messages.h"
 #include "use.h"
 
-#define MOST_MESSAGE 65536u	/* of a POSIX queue: longer than the kernel has any */
+#define MOST_MESSAGE 65536u /* of a POSIX queue: longer than the kernel has any */
 
 static int64_t message(struct use *u, struct lind_message *m, bool writes, uint64_t flags)
 {
@@ -112,7 +112,9 @@ int64_t on_msgrcv(const struct lind_call *call)
 /* How long mq_timedreceive may wait, in milliseconds; -1: without end. */
 static int64_t time_left(struct lind_arg until)
 {
-	struct { int64_t seconds, nanos; } at;
+	struct {
+		int64_t seconds, nanos;
+	} at;
 	struct timespec t;
 	int64_t left;
 

@@ -150,7 +150,8 @@ static int64_t on_exit(const struct lind_call *call)
 		return lind_forward(call);
 	threads = __atomic_load_n(&c->used[THREADS], __ATOMIC_RELAXED);
 	while (threads > 1)
-		if (__atomic_compare_exchange_n(&c->used[THREADS], &threads, threads - 1, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+		if (__atomic_compare_exchange_n(
+			&c->used[THREADS], &threads, threads - 1, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
 			__atomic_fetch_sub(&tree_used[THREADS], 1, __ATOMIC_RELAXED);
 			break;
 		}
@@ -158,6 +159,10 @@ static int64_t on_exit(const struct lind_call *call)
 }
 
 const struct lind_handler process_handlers[] = {
-	{ SYS_clone, on_clone }, { SYS_spawn, on_spawn }, { SYS_execve, on_execve }, { SYS_execveat, on_execve }, { SYS_exit, on_exit },
+	{ SYS_clone, on_clone },
+	{ SYS_spawn, on_spawn },
+	{ SYS_execve, on_execve },
+	{ SYS_execveat, on_execve },
+	{ SYS_exit, on_exit },
 };
 const size_t process_handler_count = sizeof process_handlers / sizeof *process_handlers;

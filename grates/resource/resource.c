@@ -95,13 +95,15 @@ LIND_SETS(set_report, wants_report = true)
 
 /* A table of LIMIT = "AMOUNT" or a number. Keys with a dot are tables in TOML: read.file = "1M"
  * is read = { file = "1M" }. */
-static void table(struct lind_toml *at, const char *prefix, enum scope scope, const char *(*set)(enum scope, const char *, const char *))
+static void table(struct lind_toml *at, const char *prefix, enum scope scope,
+    const char *(*set)(enum scope, const char *, const char *))
 {
 	for (struct lind_toml *v = lind_toml_first(at); v; v = v->next) {
 		char name[40], text[24];
 		const char *wrong;
 
-		snprintf(name, sizeof name, "%s%s%s", prefix, *prefix ? "." : "", !strcmp(v->key, "all") && *prefix ? "" : v->key);
+		snprintf(name, sizeof name, "%s%s%s", prefix, *prefix ? "." : "",
+		    !strcmp(v->key, "all") && *prefix ? "" : v->key);
 		if (*prefix && !strcmp(v->key, "all"))
 			snprintf(name, sizeof name, "%s", prefix);
 		v->asked = true;
@@ -182,7 +184,8 @@ int main(int argc, char **argv)
 	const struct lind_handler *handlers;
 	size_t count;
 
-	lind_options(options, sizeof options / sizeof *options, "Limits the resources that programs use.", &argc, &argv);
+	lind_options(
+	    options, sizeof options / sizeof *options, "Limits the resources that programs use.", &argc, &argv);
 	if (!any_limit() && !wants_report)
 		lind_die("no limit is given: --help lists them");
 	first_name = lind_base_name(argv[1]);

@@ -37,7 +37,8 @@ static bool is_shared(const struct lind_place *place)
 	if (place->object >= 0)
 		return S_ISREG(place->st.st_mode) && place->st.st_dev == device;
 	return lind_path_below(place->path, "/dev/shm") ||
-		(place->dir >= 0 && fstat(place->dir, &in) == 0 && in.st_dev == folder.st_dev && in.st_ino == folder.st_ino);
+	    (place->dir >= 0 && fstat(place->dir, &in) == 0 && in.st_dev == folder.st_dev &&
+		in.st_ino == folder.st_ino);
 }
 
 static int decide(const struct lind_call *call, unsigned effect, const struct lind_place *place, void *arg)
@@ -78,6 +79,10 @@ static int64_t on_memfd_create(const struct lind_call *call)
 
 const struct lind_handler shared_handlers[] = {
 	{ SYS_memfd_create, on_memfd_create },
-	{ SYS_open, on_open }, { SYS_openat, on_open }, { SYS_openat2, on_open }, { SYS_creat, on_open }, { SYS_truncate, act },
+	{ SYS_open, on_open },
+	{ SYS_openat, on_open },
+	{ SYS_openat2, on_open },
+	{ SYS_creat, on_open },
+	{ SYS_truncate, act },
 };
 const size_t shared_handler_count = sizeof shared_handlers / sizeof *shared_handlers;

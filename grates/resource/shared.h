@@ -4,7 +4,7 @@
 
 #include "tables.h"
 
-void shared_find(void);	/* before clients run */
+void shared_find(void); /* before clients run */
 extern const struct lind_handler shared_handlers[];
 extern const size_t shared_handler_count;
 

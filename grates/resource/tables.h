@@ -15,13 +15,24 @@
 #include <stdbool.h>
 
 enum what {
-	CPU, WALL, MEMORY, CAGES, THREADS, FILES,
-	READ, READ_FILE, READ_NETWORK, READ_PIPE,
-	WRITE, WRITE_FILE, WRITE_NETWORK, WRITE_PIPE,
+	CPU,
+	WALL,
+	MEMORY,
+	CAGES,
+	THREADS,
+	FILES,
+	READ,
+	READ_FILE,
+	READ_NETWORK,
+	READ_PIPE,
+	WRITE,
+	WRITE_FILE,
+	WRITE_NETWORK,
+	WRITE_PIPE,
 	WHATS,
 };
-#define RATES_FROM READ		/* bytes have limits per second too */
-#define RATES (WHATS - RATES_FROM)
+#define RATES_FROM READ  /* bytes have limits per second too */
+#define RATES      (WHATS - RATES_FROM)
 
 enum scope { TREE, EACH, SCOPES };
 enum action { FAIL, STOP, KILL };
@@ -40,37 +51,37 @@ struct rate {
 /* The memory of a cage. A child of vfork is on its parent's until it runs a program. */
 struct space {
 	unsigned cages;
-	pthread_mutex_t lock;	/* one call that changes the memory at a time */
-	uint64_t used;		/* under the lock */
+	pthread_mutex_t lock; /* one call that changes the memory at a time */
+	uint64_t used;  /* under the lock */
 };
 
 struct client {
 	uint64_t cage;
-	char name[48];		/* of its program */
+	char name[48];  /* of its program */
 	struct client *next, **link;
 	int64_t born;
-	uint64_t used[WHATS];	/* the limits of each cage */
+	uint64_t used[WHATS]; /* the limits of each cage */
 	struct rate rates[RATES];
 	struct space *space;
-	int64_t look_from;	/* not before then, or its first call, does its memory say what it will be */
+	int64_t look_from; /* not before then, or its first call, does its memory say what it will be */
 	bool told[WHATS];
-	uint64_t changes;	/* of descriptors: see use.h */
-	uint64_t births;	/* threads that are being made */
+	uint64_t changes; /* of descriptors: see use.h */
+	uint64_t births; /* threads that are being made */
 	pthread_mutex_t lock;
 	/* Under the lock: */
-	uint8_t *files;		/* a byte for each number: whether it counts as open */
+	uint8_t *files;  /* a byte for each number: whether it counts as open */
 	uint32_t files_room;
-	uint64_t parked, sending;	/* descriptors in flight that count, and those of calls under way: see files.c */
-	char next_name[48];	/* of the program that it is about to run */
-	struct memory_file **held;	/* memory files that it may have: see memfile.c */
+	uint64_t parked, sending; /* descriptors in flight that count, and those of calls under way: see files.c */
+	char next_name[48]; /* of the program that it is about to run */
+	struct memory_file **held; /* memory files that it may have: see memfile.c */
 	size_t held_count;
 	uint64_t forks;
 };
 
-extern bool ending;		/* the tree is being killed: nothing new is born */
+extern bool ending;  /* the tree is being killed: nothing new is born */
 /* The birth that this thread is making: what was reserved for it. */
 extern _Thread_local struct birth {
-	bool borrows;		/* the memory of its parent */
+	bool borrows;  /* the memory of its parent */
 	uint64_t memory, files;
 } birth;
 extern const char *first_name;

@@ -26,14 +26,15 @@ static int option_of(const struct lind_call *call, struct lind_arg fd, int optio
 	struct lind_arg none = { 0, call->target };
 
 	return (int)lind_call(SYS_getsockopt, call->target, fd, (struct lind_arg){ SOL_SOCKET, call->target },
-		(struct lind_arg){ (uint64_t)option, call->target }, lind_mine(value), lind_mine(&size), none);
+	    (struct lind_arg){ (uint64_t)option, call->target }, lind_mine(value), lind_mine(&size), none);
 }
 
 int flags_of(const struct lind_call *call, struct lind_arg fd)
 {
 	struct lind_arg none = { 0, call->target };
 
-	return (int)lind_call(SYS_fcntl, call->target, fd, (struct lind_arg){ F_GETFL, call->target }, none, none, none, none);
+	return (int)lind_call(
+	    SYS_fcntl, call->target, fd, (struct lind_arg){ F_GETFL, call->target }, none, none, none, none);
 }
 
 void use_add(struct use *u, bool writes, enum class class)
@@ -88,11 +89,13 @@ int64_t use_wait(const struct use *u, int64_t timeout)
 	if ((own = epoll_create1(EPOLL_CLOEXEC)) < 0)
 		return -errno;
 	epoll.value = (uint64_t)own;
-	r = lind_call(SYS_epoll_ctl, u->call->target, epoll, (struct lind_arg){ EPOLL_CTL_ADD, u->call->target }, fd, lind_mine(&wanted),
-		none, none);
+	r = lind_call(SYS_epoll_ctl, u->call->target, epoll, (struct lind_arg){ EPOLL_CTL_ADD, u->call->target }, fd,
+	    lind_mine(&wanted), none, none);
 	/* A file that cannot be polled does not make a call wait. */
-	r = r < 0 ? 1 : lind_call(SYS_epoll_wait, u->call->target, epoll, lind_mine(&ready), (struct lind_arg){ 1, u->call->target },
-		(struct lind_arg){ (uint64_t)timeout, u->call->target }, none, none);
+	r = r < 0 ? 1
+		  : lind_call(SYS_epoll_wait, u->call->target, epoll, lind_mine(&ready),
+			(struct lind_arg){ 1, u->call->target },
+			(struct lind_arg){ (uint64_t)timeout, u->call->target }, none, none);
 	close(own);
 	return r;
 }
@@ -100,13 +103,17 @@ int64_t use_wait(const struct use *u, int64_t timeout)
 /* Until the call would not wait, 0 or a negative errno. */
 static int64_t wait_for_data(const struct use *u, uint64_t flags)
 {
-	struct { int64_t seconds, micros; } limit = { 0, 0 };
+	struct {
+		int64_t seconds, micros;
+	} limit = { 0, 0 };
 	int64_t r, timeout = -1;
 
 	if (flags & MSG_DONTWAIT || flags_of(u->call, u->call->args[0]) & O_NONBLOCK)
 		return 0;
-	if (option_of(u->call, u->call->args[0], SO_RCVTIMEO, &limit, sizeof limit) == 0 && (limit.seconds || limit.micros))
-		timeout = limit.seconds > INT_MAX / 1000 - 1 ? INT_MAX : limit.seconds * 1000 + (limit.micros + 999) / 1000;
+	if (option_of(u->call, u->call->args[0], SO_RCVTIMEO, &limit, sizeof limit) == 0 &&
+	    (limit.seconds || limit.micros))
+		timeout =
+		    limit.seconds > INT_MAX / 1000 - 1 ? INT_MAX : limit.seconds * 1000 + (limit.micros + 999) / 1000;
 	r = use_wait(u, timeout);
 	return r < 0 ? r : r ? 0 : -EAGAIN;
 }
@@ -205,7 +212,7 @@ static int64_t sleep_until(const struct use *u, int64_t at)
 	struct timespec t = { .tv_sec = at / 1000000000, .tv_nsec = (long)(at % 1000000000) };
 
 	return lind_call(SYS_clock_nanosleep, u->call->target, (struct lind_arg){ CLOCK_MONOTONIC, u->call->target },
-		(struct lind_arg){ TIMER_ABSTIME, u->call->target }, lind_mine(&t), none, none, none);
+	    (struct lind_arg){ TIMER_ABSTIME, u->call->target }, lind_mine(&t), none, none, none);
 }
 
 int64_t use_admit(const struct use *u, uint64_t n, uint64_t flags)

@@ -18,9 +18,9 @@ struct use {
 	const struct lind_call *call;
 	enum what of[4];
 	unsigned count;
-	bool waits;		/* for data, and is not to hold what it reserved meanwhile */
-	bool whole;		/* or not at all */
-	bool directions[2];	/* reads, writes */
+	bool waits;  /* for data, and is not to hold what it reserved meanwhile */
+	bool whole;  /* or not at all */
+	bool directions[2]; /* reads, writes */
 	uint64_t changes;
 };
 

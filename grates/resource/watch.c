@@ -30,12 +30,16 @@ uint64_t cpu_ended;
 
 struct look {
 	int64_t at;
-	int64_t next;		/* when to look again */
-	uint64_t cpu;		/* of all clients */
-	struct client *first;	/* any, to be named */
-	struct client *worst;	/* which used most */
+	int64_t next;  /* when to look again */
+	uint64_t cpu;  /* of all clients */
+	struct client *first; /* any, to be named */
+	struct client *worst; /* which used most */
 	uint64_t worst_cpu;
-	struct { struct client *c; enum scope scope; enum what what; } hit;
+	struct {
+		struct client *c;
+		enum scope scope;
+		enum what what;
+	} hit;
 };
 
 static void next_by(struct look *l, int64_t at)
@@ -172,7 +176,7 @@ static void line(enum what what, uint64_t used)
 		lind_log("used %s: %s", what_names[what], amount_text(what, used, text, sizeof text));
 	else
 		lind_log("used %s: %s of %s", what_names[what], amount_text(what, used, text, sizeof text),
-			amount_text(what, limits[TREE][what], max, sizeof max));
+		    amount_text(what, limits[TREE][what], max, sizeof max));
 }
 
 static FILE *learned;

@@ -20,9 +20,9 @@ static char unknown[512];
 static unsigned unknown_count;
 
 /* The capabilities that Docker gives a container. */
-static const char *capabilities =
-	"CAP_CHOWN,CAP_DAC_OVERRIDE,CAP_FSETID,CAP_FOWNER,CAP_MKNOD,CAP_NET_RAW,CAP_SETGID,CAP_SETUID,CAP_SETFCAP,CAP_SETPCAP,"
-	"CAP_NET_BIND_SERVICE,CAP_SYS_CHROOT,CAP_KILL,CAP_AUDIT_WRITE";
+static const char *capabilities = "CAP_CHOWN,CAP_DAC_OVERRIDE,CAP_FSETID,CAP_FOWNER,CAP_MKNOD,CAP_NET_RAW,CAP_SETGID,"
+				  "CAP_SETUID,CAP_SETFCAP,CAP_SETPCAP,"
+				  "CAP_NET_BIND_SERVICE,CAP_SYS_CHROOT,CAP_KILL,CAP_AUDIT_WRITE";
 
 const char *set_capabilities(const char *list)
 {
@@ -87,7 +87,8 @@ static void check_keys(const cJSON *object, int place, const char *what, const c
 		return;
 	if (!cJSON_IsObject(object))
 		wrong(place, "%s must be an object", what);
-	cJSON_ArrayForEach(item, object) {
+	cJSON_ArrayForEach(item, object)
+	{
 		const char *const *key = keys;
 
 		while (*key && strcmp(*key, item->string))
@@ -116,8 +117,13 @@ static enum action action_of(const cJSON *item, int place)
 		const char *name;
 		enum action action;
 	} names[] = {
-		{ "SCMP_ACT_ALLOW", ALLOW }, { "SCMP_ACT_LOG", LOG }, { "SCMP_ACT_ERRNO", DENY }, { "SCMP_ACT_KILL", KILL },
-		{ "SCMP_ACT_KILL_PROCESS", KILL }, { "SCMP_ACT_KILL_THREAD", KILL }, { "SCMP_ACT_TRAP", KILL },
+		{ "SCMP_ACT_ALLOW", ALLOW },
+		{ "SCMP_ACT_LOG", LOG },
+		{ "SCMP_ACT_ERRNO", DENY },
+		{ "SCMP_ACT_KILL", KILL },
+		{ "SCMP_ACT_KILL_PROCESS", KILL },
+		{ "SCMP_ACT_KILL_THREAD", KILL },
+		{ "SCMP_ACT_TRAP", KILL },
 	};
 	const char *text = text_of(item, place, "an action");
 
@@ -167,7 +173,8 @@ static struct condition read_condition(const cJSON *arg, const struct lind_sysca
 	static const struct lind_param any = { .name = "", .kind = LIND_ULONG };
 	static const char *const keys[] = { "index", "value", "valueTwo", "op", NULL };
 	const char *op = text_of(member(arg, "op"), place, "op");
-	uint64_t index = number_of(member(arg, "index"), place, "index"), value = number_of(member(arg, "value"), place, "value"), top;
+	uint64_t index = number_of(member(arg, "index"), place, "index"),
+		 value = number_of(member(arg, "value"), place, "value"), top;
 	const cJSON *second = member(arg, "valueTwo");
 	uint64_t two = second && !cJSON_IsNull(second) ? number_of(second, place, "valueTwo") : 0;
 	struct condition c;
@@ -197,7 +204,8 @@ static struct condition read_condition(const cJSON *arg, const struct lind_sysca
 		c.negated = true;
 	} else if (!strcmp(op, "SCMP_CMP_MASKED_EQ")) {
 		if (two & ~value)
-			wrong(place, "%s: valueTwo has bits outside of value, which is the mask: this never holds", row->name);
+			wrong(place, "%s: valueTwo has bits outside of value, which is the mask: this never holds",
+			    row->name);
 		c.op = MASKED;
 		c.a = value;
 		c.b = two;
@@ -213,13 +221,15 @@ static void add_call(const struct lind_syscall *row, const struct rule *rule, co
 	unsigned uses[6] = { 0 }, n = 0, most = 0;
 	const cJSON *arg;
 
-	cJSON_ArrayForEach(arg, args) {
+	cJSON_ArrayForEach(arg, args)
+	{
 		struct condition c = read_condition(arg, row, place);
 
 		uses[c.arg]++;
 		most = uses[c.arg] > most ? uses[c.arg] : most;
 	}
-	cJSON_ArrayForEach(arg, args) {
+	cJSON_ArrayForEach(arg, args)
+	{
 		struct condition c = read_condition(arg, row, place);
 
 		if (most > 1)
@@ -251,8 +261,7 @@ static int listed(const cJSON *in, const char *key, bool (*is)(const char *), in
 	const cJSON *item;
 	int count = 0;
 
-	cJSON_ArrayForEach(item, array_of(in, key, place))
-		count += is(text_of(item, place, key));
+	cJSON_ArrayForEach(item, array_of(in, key, place)) count += is(text_of(item, place, key));
 	return count;
 }
 
@@ -305,9 +314,12 @@ static bool is_default(const struct rule *rule, const struct rule *otherwise)
 
 static void read_entry(const cJSON *entry, const struct rule *otherwise, int place)
 {
-	static const char *const keys[] = { "names", "name", "action", "errnoRet", "errno", "args", "comment", "includes", "excludes", NULL };
-	const cJSON *name = member(entry, "name"), *names = array_of(entry, "names", place), *args = array_of(entry, "args", place);
-	struct rule *rule = rule_of(action_of(member(entry, "action"), place), errno_of(entry, "errnoRet", "errno", EPERM, place), place);
+	static const char *const keys[] = { "names", "name", "action", "errnoRet", "errno", "args", "comment",
+		"includes", "excludes", NULL };
+	const cJSON *name = member(entry, "name"), *names = array_of(entry, "names", place),
+		    *args = array_of(entry, "args", place);
+	struct rule *rule = rule_of(
+	    action_of(member(entry, "action"), place), errno_of(entry, "errnoRet", "errno", EPERM, place), place);
 
 	check_keys(entry, place, "a rule", keys);
 	if (cJSON_IsString(member(entry, "comment")) && *member(entry, "comment")->valuestring)
@@ -318,8 +330,7 @@ static void read_entry(const cJSON *entry, const struct rule *otherwise, int pla
 		return;
 	if (name)
 		add_name(text_of(name, place, "name"), rule, args, place);
-	cJSON_ArrayForEach(name, names)
-		add_name(text_of(name, place, "a name"), rule, args, place);
+	cJSON_ArrayForEach(name, names) add_name(text_of(name, place, "a name"), rule, args, place);
 }
 
 static cJSON *load(const char *path)
@@ -357,8 +368,8 @@ const struct rule *read_json(const char *path, bool verbose)
 {
 	/* Those about other kernels' numbers, about notification and about how Linux installs a filter
 	 * say nothing here. */
-	static const char *const keys[] = { "defaultAction", "defaultErrnoRet", "defaultErrno", "architectures", "archMap", "syscalls", "comment",
-		"flags", "listenerPath", "listenerMetadata", NULL };
+	static const char *const keys[] = { "defaultAction", "defaultErrnoRet", "defaultErrno", "architectures",
+		"archMap", "syscalls", "comment", "flags", "listenerPath", "listenerMetadata", NULL };
 	const cJSON *root, *entry, *action;
 	struct rule *otherwise;
 	int place = 0;
@@ -371,8 +382,7 @@ const struct rule *read_json(const char *path, bool verbose)
 	if (array_of(root, "architectures", -1) && array_of(root, "archMap", -1))
 		wrong(-1, "must have only one of architectures and archMap");
 	otherwise = rule_of(action_of(action, -1), errno_of(root, "defaultErrnoRet", "defaultErrno", EPERM, -1), -1);
-	cJSON_ArrayForEach(entry, array_of(root, "syscalls", -1))
-		read_entry(entry, otherwise, place++);
+	cJSON_ArrayForEach(entry, array_of(root, "syscalls", -1)) read_entry(entry, otherwise, place++);
 	unconditional_first();
 	if (verbose && unknown_count)
 		lind_log("%s: %u names are not calls here: %s", file, unknown_count, unknown);

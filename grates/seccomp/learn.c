@@ -61,12 +61,17 @@ bool is_choice(const struct lind_syscall *row, int at)
 	const struct lind_param *param = &row->args[at];
 
 	switch (param->kind) {
-	case LIND_VALUE: case LIND_FLAGS: case LIND_SIGNAL: case LIND_UID: case LIND_GID:
+	case LIND_VALUE:
+	case LIND_FLAGS:
+	case LIND_SIGNAL:
+	case LIND_UID:
+	case LIND_GID:
 		return true;
 	case LIND_MODE:
 		/* Without O_CREAT there is anything. */
 		return !is_open(row->nr);
-	case LIND_INT: case LIND_UINT:
+	case LIND_INT:
+	case LIND_UINT:
 		for (size_t i = 0; i < sizeof selectors / sizeof *selectors; i++)
 			if (!strcmp(param->name, selectors[i]))
 				return true;
@@ -199,7 +204,8 @@ static bool address_text(const struct sockaddr_storage *a, size_t length, char *
 	char host[INET6_ADDRSTRLEN];
 
 	if ((a->ss_family == AF_INET || a->ss_family == AF_UNSPEC) && length >= sizeof *in) {
-		snprintf(text, size, "%s:%u", inet_ntop(AF_INET, &in->sin_addr, host, sizeof host), ntohs(in->sin_port));
+		snprintf(
+		    text, size, "%s:%u", inet_ntop(AF_INET, &in->sin_addr, host, sizeof host), ntohs(in->sin_port));
 		return true;
 	}
 	if (a->ss_family == AF_INET6 && length >= 24) {
@@ -209,10 +215,11 @@ static bool address_text(const struct sockaddr_storage *a, size_t length, char *
 		snprintf(text, size, mapped ? "%s:%u" : "[%s]:%u", host, ntohs(in6->sin6_port));
 		return true;
 	}
-	if (a->ss_family != AF_UNIX || !n || n > sizeof un->sun_path || (!un->sun_path[0] && (n == 1 || memchr(un->sun_path + 1, 0, n - 1))))
+	if (a->ss_family != AF_UNIX || !n || n > sizeof un->sun_path ||
+	    (!un->sun_path[0] && (n == 1 || memchr(un->sun_path + 1, 0, n - 1))))
 		return false;
-	snprintf(text, size, "unix:%s%.*s", un->sun_path[0] ? "" : "@", (int)(un->sun_path[0] ? strnlen(un->sun_path, n) : n - 1),
-		un->sun_path + !un->sun_path[0]);
+	snprintf(text, size, "unix:%s%.*s", un->sun_path[0] ? "" : "@",
+	    (int)(un->sun_path[0] ? strnlen(un->sun_path, n) : n - 1), un->sun_path + !un->sun_path[0]);
 	return true;
 }
 

@@ -21,8 +21,8 @@ struct set {
 /* The calls with the same values. */
 struct group {
 	struct set args[6];
-	void *things;			/* paths or addresses: a tree of strings, as of tsearch */
-	bool anything;			/* something that no pattern says */
+	void *things;   /* paths or addresses: a tree of strings, as of tsearch */
+	bool anything;   /* something that no pattern says */
 };
 
 /* The uses of one call. If there are too many groups, they are joined to one. */
@@ -60,6 +60,7 @@ size_t tree_list(void *tree, char ***list);
 void write_lists(int fd, const char *path);
 
 /* learned.c */
-void write_policy(struct learned *const *of, int fd, const char *path);	/* the path is for messages; closes the descriptor */
+void write_policy(
+    struct learned *const *of, int fd, const char *path); /* the path is for messages; closes the descriptor */
 
 #endif

@@ -70,7 +70,8 @@ static unsigned entries_of(const struct learned *l, struct entry *to)
 	bool again = true;
 
 	for (unsigned i = 0; i < n; i++) {
-		to[i] = (struct entry){ .patterns = patterns_for(l->groups[i].things), .anything = l->groups[i].anything };
+		to[i] =
+		    (struct entry){ .patterns = patterns_for(l->groups[i].things), .anything = l->groups[i].anything };
 		memcpy(to[i].args, l->groups[i].args, sizeof to[i].args);
 	}
 	while (again) {

@@ -20,8 +20,8 @@
 /* The subject of a call. */
 struct subject {
 	const struct lind_call *call;
-	uint32_t as;			/* the call whose rules decide */
-	const char *path;		/* without links; NULL if there is none */
+	uint32_t as;   /* the call whose rules decide */
+	const char *path;  /* without links; NULL if there is none */
 	const struct sockaddr_storage *address;
 	size_t length;
 };
@@ -120,7 +120,9 @@ static int64_t settle(const struct subject *s)
 
 static int settle_path(const struct lind_call *c, unsigned effect, const struct lind_place *place, void *arg)
 {
-	struct subject s = { .call = c, .as = c->nr == SYS_spawn && !ruled(SYS_spawn) ? SYS_execve : c->nr, .path = place->path };
+	struct subject s = {
+		.call = c, .as = c->nr == SYS_spawn && !ruled(SYS_spawn) ? SYS_execve : c->nr, .path = place->path
+	};
 
 	(void)arg;
 	if (learning()) {
@@ -137,7 +139,7 @@ static bool asks_about_open(const struct lind_call *c)
 	char first;
 
 	return c->nr == SYS_faccessat2 && lind_arg32(c, 3) & AT_EMPTY_PATH && (int32_t)c->args[0].value >= 0 &&
-		!lind_read(c->args[1], &first, 1) && !first;
+	    !lind_read(c->args[1], &first, 1) && !first;
 }
 
 int64_t on_path_call(const struct lind_call *c)

@@ -110,7 +110,8 @@ static bool same_prefix(const uint8_t *a, const uint8_t *b, unsigned bits)
 static bool unix_matches(const struct address *a, const struct sockaddr_storage *to, size_t length)
 {
 	const char *path = (const char *)to + offsetof(struct sockaddr_un, sun_path);
-	size_t n = length > offsetof(struct sockaddr_un, sun_path) ? length - offsetof(struct sockaddr_un, sun_path) : 0;
+	size_t n =
+	    length > offsetof(struct sockaddr_un, sun_path) ? length - offsetof(struct sockaddr_un, sun_path) : 0;
 	char name[sizeof *to + 1];
 
 	if (!n || n >= sizeof name - 1)
@@ -157,5 +158,6 @@ bool address_matches(const struct address *a, const struct sockaddr_storage *to,
 		}
 	} else
 		return false;
-	return port >= a->first_port && port <= a->last_port && (!a->family || (a->family == family && same_prefix(a->bytes, bytes, a->prefix)));
+	return port >= a->first_port && port <= a->last_port &&
+	    (!a->family || (a->family == family && same_prefix(a->bytes, bytes, a->prefix)));
 }

@@ -25,7 +25,7 @@ struct notes {
 		bool missing, directory, fresh;
 		char *path;
 	} of[MOST_NOTES];
-	struct notes *outer;	/* of the call that a signal handler has interrupted */
+	struct notes *outer; /* of the call that a signal handler has interrupted */
 };
 
 enum list { READ, WRITE, MADE, MOVED, PROGRAMS, LISTS };
@@ -64,7 +64,8 @@ int note_path(const struct lind_call *c, unsigned effect, const struct lind_plac
 	if (!notes || place->path[0] != '/' || notes->count == MOST_NOTES)
 		return 0;
 	note = &notes->of[notes->count];
-	*note = (struct note){ .effect = asks_to_write(c) ? LIND_DOES_WRITE : effect, .missing = place->object < 0,
+	*note = (struct note){ .effect = asks_to_write(c) ? LIND_DOES_WRITE : effect,
+		.missing = place->object < 0,
 		.directory = place->object >= 0 && S_ISDIR(place->st.st_mode),
 		.fresh = is_fresh(c, effect, place->object < 0) };
 	if (!(note->path = strdup(place->path)))
@@ -166,14 +167,17 @@ static bool changes_by_descriptor(uint32_t nr)
 lind_handle_fn *noting_handler(const struct lind_syscall *row)
 {
 	switch (row->nr) {
-	case SYS_execve: case SYS_execveat:
+	case SYS_execve:
+	case SYS_execveat:
 		return on_noted_program;
 	case SYS_spawn:
 		return on_noted_spawn;
 	case SYS_bind:
 		return on_noted_address;
 	default:
-		return has_path(row) ? on_noted_path : changes_by_descriptor(row->nr) ? on_noted_descriptor : on_noted_call;
+		return has_path(row)                 ? on_noted_path
+		    : changes_by_descriptor(row->nr) ? on_noted_descriptor
+						     : on_noted_call;
 	}
 }
 
@@ -190,11 +194,13 @@ static void write_calls(FILE *to)
 	/* Calls that depend on chance, as in learn.c; calls of a program on its own descriptors and
 	 * about itself, such as a message about a refusal; and questions about files, which the lists
 	 * of files decide: what a run asks depends on the files that the last one has left. */
-	static const uint32_t harmless[] = { SYS_futex, SYS_sched_yield, SYS_rt_sigsuspend, SYS_read, SYS_readv, SYS_write, SYS_writev, SYS_close,
-		SYS_lseek, SYS_fstat, SYS_brk, SYS_mmap, SYS_munmap, SYS_mprotect, SYS_mremap, SYS_madvise, SYS_rt_sigaction, SYS_rt_sigprocmask,
-		SYS_clock_gettime, SYS_gettimeofday, SYS_nanosleep, SYS_clock_nanosleep, SYS_getpid, SYS_gettid, SYS_getppid, SYS_dup, SYS_dup2,
-		SYS_dup3, SYS_fcntl, SYS_poll, SYS_ppoll, SYS_access, SYS_faccessat, SYS_faccessat2, SYS_stat, SYS_lstat, SYS_newfstatat, SYS_statx,
-		SYS_readlink, SYS_readlinkat, SYS_getrandom, SYS_set_tid_address, SYS_wait4, SYS_exit, SYS_exit_group };
+	static const uint32_t harmless[] = { SYS_futex, SYS_sched_yield, SYS_rt_sigsuspend, SYS_read, SYS_readv,
+		SYS_write, SYS_writev, SYS_close, SYS_lseek, SYS_fstat, SYS_brk, SYS_mmap, SYS_munmap, SYS_mprotect,
+		SYS_mremap, SYS_madvise, SYS_rt_sigaction, SYS_rt_sigprocmask, SYS_clock_gettime, SYS_gettimeofday,
+		SYS_nanosleep, SYS_clock_nanosleep, SYS_getpid, SYS_gettid, SYS_getppid, SYS_dup, SYS_dup2, SYS_dup3,
+		SYS_fcntl, SYS_poll, SYS_ppoll, SYS_access, SYS_faccessat, SYS_faccessat2, SYS_stat, SYS_lstat,
+		SYS_newfstatat, SYS_statx, SYS_readlink, SYS_readlinkat, SYS_getrandom, SYS_set_tid_address, SYS_wait4,
+		SYS_exit, SYS_exit_group };
 	const struct lind_syscall *row;
 	char *names[NUMBERS];
 	size_t n = 0;

@@ -26,7 +26,8 @@ const char *set_lines(const char *value)
 static void name_of(uint64_t cage, char *to, size_t size)
 {
 	struct lind_arg none = { 0, cage };
-	int64_t n = lind_call(SYS_readlink, cage, lind_mine("/proc/self/exe"), lind_mine(to), (struct lind_arg){ size - 1, cage }, none, none, none);
+	int64_t n = lind_call(SYS_readlink, cage, lind_mine("/proc/self/exe"), lind_mine(to),
+	    (struct lind_arg){ size - 1, cage }, none, none, none);
 
 	if (n <= 0 || (size_t)n >= size)
 		strcpy(to, "?");
@@ -112,10 +113,13 @@ void explain(const struct lind_call *c, const struct step *s, const char *path)
 		text_add(&line, " leads to ");
 		text_quoted(&line, path, strlen(path), PATH_MAX, false);
 	}
-	if (s->action < DENY || !lind_denied(c->target, c->nr, s->action == DENY ? error_of(c, s) : 0, rule.data, line.data, path ? path : ""))
-		lind_log("%s%s%s: %s%s%s%s: cage %llu %s: %s", verbs[s->action], s->action == DENY ? " with " : "", s->action == DENY ? errno_text(error_of(c, s)) : "",
-		rule.data, s->rule->comment ? " (" : "", s->rule->comment ? s->rule->comment : "", s->rule->comment ? ")" : "",
-		(unsigned long long)c->target, quoted.data, line.data);
+	if (s->action < DENY ||
+	    !lind_denied(
+		c->target, c->nr, s->action == DENY ? error_of(c, s) : 0, rule.data, line.data, path ? path : ""))
+		lind_log("%s%s%s: %s%s%s%s: cage %llu %s: %s", verbs[s->action], s->action == DENY ? " with " : "",
+		    s->action == DENY ? errno_text(error_of(c, s)) : "", rule.data, s->rule->comment ? " (" : "",
+		    s->rule->comment ? s->rule->comment : "", s->rule->comment ? ")" : "",
+		    (unsigned long long)c->target, quoted.data, line.data);
 	text_free(&line);
 	text_free(&quoted);
 	text_free(&rule);
@@ -157,7 +161,8 @@ static void end_client(const struct lind_call *c)
 		return;
 	}
 	lind_call(SYS_rt_sigaction, id, (struct lind_arg){ SIGSYS, id }, lind_mine(&action), none, size, none, none);
-	lind_call(SYS_rt_sigprocmask, id, (struct lind_arg){ SIG_UNBLOCK, id }, lind_mine(&set), none, size, none, none);
+	lind_call(
+	    SYS_rt_sigprocmask, id, (struct lind_arg){ SIG_UNBLOCK, id }, lind_mine(&set), none, size, none, none);
 	lind_call_plain(SYS_kill, id, id, SIGSYS, 0, 0);
 }
 

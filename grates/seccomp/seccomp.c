@@ -20,7 +20,7 @@ static const char *policy;
 static bool docker, verbose;
 
 /* The flags of libc's posix_spawn. */
-#define SPAWN_FLAGS 0x4111u		/* CLONE_VM | CLONE_VFORK | SIGCHLD */
+#define SPAWN_FLAGS 0x4111u  /* CLONE_VM | CLONE_VFORK | SIGCHLD */
 
 static int64_t on_call(const struct lind_call *c)
 {
@@ -32,12 +32,18 @@ static int64_t on_call(const struct lind_call *c)
 static inline uint64_t nth(uint8_t n, uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4, uint64_t a5)
 {
 	switch (n) {
-	case 0: return a0;
-	case 1: return a1;
-	case 2: return a2;
-	case 3: return a3;
-	case 4: return a4;
-	default: return a5;
+	case 0:
+		return a0;
+	case 1:
+		return a1;
+	case 2:
+		return a2;
+	case 3:
+		return a3;
+	case 4:
+		return a4;
+	default:
+		return a5;
 	}
 }
 
@@ -61,7 +67,9 @@ LIND_FILTER(on_call)
  * path is looked at by execve's rules. */
 static int64_t on_spawn(const struct lind_call *c)
 {
-	struct lind_call clone = { .nr = SYS_clone, .caller = c->caller, .target = c->target, .args = { { SPAWN_FLAGS, c->target } } };
+	struct lind_call clone = {
+		.nr = SYS_clone, .caller = c->caller, .target = c->target, .args = { { SPAWN_FLAGS, c->target } }
+	};
 	const struct step *s = decide(&clone);
 
 	if (s->action >= DENY)
@@ -121,7 +129,9 @@ static lind_handle_fn *handler_of(uint32_t nr)
 	if (nr == SYS_spawn && !ruled(nr)) {
 		enum action clone, exec;
 
-		return always(SYS_clone, &clone) && always(SYS_execve, &exec) && clone == ALLOW && exec == ALLOW ? NULL : on_spawn;
+		return always(SYS_clone, &clone) && always(SYS_execve, &exec) && clone == ALLOW && exec == ALLOW
+		    ? NULL
+		    : on_spawn;
 	}
 	return looks(nr) ? looking(nr) : on_call;
 }
@@ -132,7 +142,9 @@ lind_handle_fn *looking(uint32_t nr)
 		return nr == SYS_sendmsg ? on_sendmsg : on_sendmmsg;
 	if (nr == SYS_execve || nr == SYS_execveat)
 		return on_exec_call;
-	return nr == SYS_connect || nr == SYS_bind || nr == SYS_sendto ? on_address_call : nr == SYS_spawn ? on_spawned_path : on_path_call;
+	return nr == SYS_connect || nr == SYS_bind || nr == SYS_sendto ? on_address_call
+	    : nr == SYS_spawn                                          ? on_spawned_path
+								       : on_path_call;
 }
 
 /* For --explain. */
@@ -177,7 +189,8 @@ static size_t add_handlers(struct lind_handler *on, enum action otherwise)
 			decided++;
 	}
 	if (verbose)
-		lind_log("%zu calls pass without entering, %zu are decided by their arguments, the others never pass", free_of_charge, decided);
+		lind_log("%zu calls pass without entering, %zu are decided by their arguments, the others never pass",
+		    free_of_charge, decided);
 	return n;
 }
 
@@ -190,8 +203,8 @@ static size_t add_learning(struct lind_handler *on)
 		if (row->nr >= NUMBERS)
 			continue;
 		else if (learn_lists)
-			on[n++] = row->nr == SYS_rt_sigreturn ? (struct lind_handler){ row->nr, NULL } :
-				(struct lind_handler){ row->nr, noting_handler(row) };
+			on[n++] = row->nr == SYS_rt_sigreturn ? (struct lind_handler){ row->nr, NULL }
+							      : (struct lind_handler){ row->nr, noting_handler(row) };
 		else if (!learn_names && (has_path(row) || has_address(row)))
 			on[n++] = (struct lind_handler){ row->nr, on_learned_looking };
 		else if (outside_default(row->nr) && row->nr != SYS_rt_sigreturn)
@@ -212,25 +225,33 @@ LIND_OPTION("-", "lines", "value");
 int main(int argc, char **argv)
 {
 	static const struct lind_option list[] = {
-		{ 'p', "policy", "FILE", "read the policy from FILE: TOML, or Docker's JSON if the name ends in .json", set_policy },
+		{ 'p', "policy", "FILE", "read the policy from FILE: TOML, or Docker's JSON if the name ends in .json",
+		    set_policy },
 		{ 0, "docker", "FILE", "read a policy in Docker's JSON", set_docker },
 		{ 0, "capabilities", "LIST", "for Docker's JSON: assume that the program has these", set_capabilities },
-		{ 0, "learn", "FILE", "deny nothing, and write the policy that allows just the calls that were made", set_learn },
+		{ 0, "learn", "FILE", "deny nothing, and write the policy that allows just the calls that were made",
+		    set_learn },
 		{ 0, "calls", "LIST", "without a policy file: allow only these calls", add_call_list },
-		{ 0, "path", "PATTERN", "without a policy file: allow only these files to calls with paths", add_path_list },
-		{ 0, "program", "PATTERN", "without a policy file: allow only these programs to run", add_program_list },
-		{ 0, "lists", NULL, "with --learn: write such lists, and the files that were changed and made", set_learn_lists },
-		{ 0, "learn-names", NULL, "with --learn: write names of calls only, without conditions", set_learn_names },
+		{ 0, "path", "PATTERN", "without a policy file: allow only these files to calls with paths",
+		    add_path_list },
+		{ 0, "program", "PATTERN", "without a policy file: allow only these programs to run",
+		    add_program_list },
+		{ 0, "lists", NULL, "with --learn: write such lists, and the files that were changed and made",
+		    set_learn_lists },
+		{ 0, "learn-names", NULL, "with --learn: write names of calls only, without conditions",
+		    set_learn_names },
 		{ 0, "lines", "N", "explain at most N decisions (default 1000)", set_lines },
 		{ 'q', "quiet", NULL, "explain no decisions", set_quiet },
-		{ 'v', "verbose", NULL, "print how many calls are interposed, and names in a policy that are not calls", set_verbose },
+		{ 'v', "verbose", NULL, "print how many calls are interposed, and names in a policy that are not calls",
+		    set_verbose },
 	};
 	static const struct lind_lifecycle end_of_learning = { .end = learned };
 	static struct lind_handler on[NUMBERS + 1];
 	const struct rule *otherwise;
 	size_t n;
 
-	lind_options(list, sizeof list / sizeof *list, "Lets through the system calls that a policy allows.", &argc, &argv);
+	lind_options(
+	    list, sizeof list / sizeof *list, "Lets through the system calls that a policy allows.", &argc, &argv);
 	if ((policy || has_lists()) && learning())
 		lind_die("--policy and --learn exclude each other");
 	if (policy && has_lists())

@@ -15,9 +15,9 @@ enum action { ALLOW, LOG, DENY, KILL };
 /* One rule of a policy. */
 struct rule {
 	enum action action;
-	int error;			/* of DENY */
-	const char *where;		/* FILE:LINE or the like; NULL if nobody wrote it */
-	const char *comment;		/* or NULL */
+	int error;   /* of DENY */
+	const char *where;  /* FILE:LINE or the like; NULL if nobody wrote it */
+	const char *comment;  /* or NULL */
 };
 
 enum op { MASKED, WITHIN, ONE_OF };
@@ -28,26 +28,26 @@ struct condition {
 	uint8_t arg;
 	uint8_t op;
 	bool negated;
-	bool narrow;			/* the low 32 bits, as the kernel takes an int */
-	bool has_sign;			/* those stand for a negative number if their top bit is set */
-	uint32_t ignored;		/* bits that make no difference */
-	uint64_t bias;			/* makes signed numbers ordered when compared without sign */
+	bool narrow;   /* the low 32 bits, as the kernel takes an int */
+	bool has_sign;   /* those stand for a negative number if their top bit is set */
+	uint32_t ignored;  /* bits that make no difference */
+	uint64_t bias;   /* makes signed numbers ordered when compared without sign */
 	uint64_t a, b;
 };
 
 /* An address that a rule names. */
 struct address {
-	int family;			/* AF_INET, AF_INET6, AF_UNIX; 0: any address of the first two */
+	int family;   /* AF_INET, AF_INET6, AF_UNIX; 0: any address of the first two */
 	uint8_t bytes[16];
 	unsigned prefix;
 	uint16_t first_port, last_port;
-	const char *name;		/* AF_UNIX: a pattern; @ in front: the abstract namespace */
+	const char *name;  /* AF_UNIX: a pattern; @ in front: the abstract namespace */
 };
 
 /* The patterns of a rule for data in the client's memory. */
 struct patterns {
-	bool of_paths, of_addresses;	/* there is a list, even if nothing is in it */
-	bool unnamed;			/* holds also for what is in no directory: pipes, sockets, memory */
+	bool of_paths, of_addresses; /* there is a list, even if nothing is in it */
+	bool unnamed;   /* holds also for what is in no directory: pipes, sockets, memory */
 	const char **paths;
 	size_t path_count;
 	struct address *addresses;
@@ -58,15 +58,16 @@ struct patterns {
 struct step {
 	const struct rule *rule;
 	const struct patterns *patterns;
-	uint32_t first, count;		/* conditions */
+	uint32_t first, count;  /* conditions */
 	enum action action;
-	bool last;			/* applies to whatever gets here */
+	bool last;   /* applies to whatever gets here */
 };
 
 /* steps.c: building the table, then deciding by it. */
 #define NUMBERS 1100u
 
-void add_step(uint32_t nr, const struct rule *rule, const struct condition *conditions, size_t count, const struct patterns *patterns);
+void add_step(uint32_t nr, const struct rule *rule, const struct condition *conditions, size_t count,
+    const struct patterns *patterns);
 /* Unconditional steps come before the others, as in libseccomp. */
 void unconditional_first(void);
 void finish_steps(const struct rule *otherwise);
@@ -139,8 +140,8 @@ const struct lind_syscall *call_named(const char *name);
 bool narrow_kind(enum lind_kind kind);
 bool signed_kind(enum lind_kind kind);
 bool value_named(const char *text, const struct lind_param *param, uint64_t *value);
-int errno_named(const char *name);	/* 0 if there is none */
-struct condition compare(const struct lind_param *param, unsigned arg);	/* as the kernel takes that argument */
+int errno_named(const char *name); /* 0 if there is none */
+struct condition compare(const struct lind_param *param, unsigned arg); /* as the kernel takes that argument */
 void set_within(struct condition *c, uint64_t low, uint64_t high);
 /* Whether a call takes a path, or an address to send to. */
 bool has_path(const struct lind_syscall *row);
@@ -152,14 +153,14 @@ const uint32_t *also_reached_by(uint32_t nr);
 
 /* match.c */
 bool glob(const char *pattern, const char *text);
-const char *parse_address(const char *text, struct address *to);	/* NULL, or what is wrong */
+const char *parse_address(const char *text, struct address *to); /* NULL, or what is wrong */
 bool address_matches(const struct address *a, const struct sockaddr_storage *to, size_t length);
 
 /* look.c: calls whose paths and addresses are copied, decided upon, and passed on as decided. */
 int64_t on_path_call(const struct lind_call *c);
 int64_t on_exec_call(const struct lind_call *c);
 int64_t on_address_call(const struct lind_call *c);
-int64_t on_spawned_path(const struct lind_call *c);	/* by the rules of execve, if it has none */
+int64_t on_spawned_path(const struct lind_call *c); /* by the rules of execve, if it has none */
 int64_t on_sendmsg(const struct lind_call *c);
 int64_t on_sendmmsg(const struct lind_call *c);
 

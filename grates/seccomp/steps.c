@@ -4,9 +4,9 @@
 #include <string.h>
 #include "seccomp.h"
 
-#define MAX_STEPS 65536u
+#define MAX_STEPS      65536u
 #define MAX_CONDITIONS 65536u
-#define MAX_VALUES 65536u
+#define MAX_VALUES     65536u
 
 /* Steps while they are collected, in a list for each number. */
 struct link {
@@ -64,7 +64,8 @@ bool among(const struct condition *c, uint64_t v)
 	return low < c->b && set[low] == v;
 }
 
-void add_step(uint32_t nr, const struct rule *rule, const struct condition *more, size_t count, const struct patterns *patterns)
+void add_step(
+    uint32_t nr, const struct rule *rule, const struct condition *more, size_t count, const struct patterns *patterns)
 {
 	struct link *l = calloc(1, sizeof *l);
 
@@ -73,8 +74,12 @@ void add_step(uint32_t nr, const struct rule *rule, const struct condition *more
 	conditions = grown(conditions, condition_count, count + 1, sizeof *conditions, MAX_CONDITIONS);
 	if (count)
 		memcpy(conditions + condition_count, more, count * sizeof *more);
-	l->step = (struct step){ .rule = rule, .patterns = patterns, .first = (uint32_t)condition_count, .count = (uint32_t)count,
-		.action = rule->action, .last = !count && !patterns };
+	l->step = (struct step){ .rule = rule,
+		.patterns = patterns,
+		.first = (uint32_t)condition_count,
+		.count = (uint32_t)count,
+		.action = rule->action,
+		.last = !count && !patterns };
 	condition_count += count;
 	if (!ends[nr])
 		ends[nr] = &lists[nr];

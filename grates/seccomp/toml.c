@@ -12,7 +12,7 @@
 /* One test as it is written: by the name of an argument, which other calls of the family may
  * have elsewhere. */
 struct test {
-	char name[32];			/* of the argument, or its place */
+	char name[32];   /* of the argument, or its place */
 	struct lind_toml *value;
 };
 
@@ -74,7 +74,8 @@ static uint64_t read_value(struct lind_toml *v, const struct lind_param *param, 
  */
 static uint32_t ignored(const struct lind_param *param, uint64_t named)
 {
-	return param->names && !strcmp(param->names->type, "OpenFlags") ? (O_LARGEFILE | O_CLOEXEC) & ~(uint32_t)named : 0;
+	return param->names && !strcmp(param->names->type, "OpenFlags") ? (O_LARGEFILE | O_CLOEXEC) & ~(uint32_t)named
+									: 0;
 }
 
 static void read_set(struct condition *c, struct lind_toml *array, const struct lind_param *param)
@@ -172,7 +173,8 @@ static int place_of(const struct lind_syscall *row, const char *name)
  * of the same name; if it has none the test is left out, so that the rule applies in more cases and
  * not in fewer.
  */
-static size_t read_tests(struct condition *to, const struct test *tests, size_t count, const struct lind_syscall *row, bool named)
+static size_t read_tests(
+    struct condition *to, const struct test *tests, size_t count, const struct lind_syscall *row, bool named)
 {
 	size_t n = 0;
 
@@ -199,7 +201,8 @@ static struct lind_toml *texts(struct lind_toml *rule, const char *key, size_t *
 static const struct patterns *read_patterns(struct lind_toml *rule)
 {
 	struct patterns *p = array_of(1, sizeof *p);
-	struct lind_toml *paths = texts(rule, "path", &p->path_count), *addresses = texts(rule, "address", &p->address_count), *v = paths;
+	struct lind_toml *paths = texts(rule, "path", &p->path_count),
+			 *addresses = texts(rule, "address", &p->address_count), *v = paths;
 	const char *wrong;
 
 	/* An empty list matches no path at all, and not every path. */
@@ -284,7 +287,8 @@ static const char *place(const struct lind_toml *v, const char *what)
 
 static void read_rule(struct lind_toml *table)
 {
-	struct lind_toml *calls = lind_toml_need(table, "calls", LIND_TOML_ARRAY), *args = lind_toml_get(table, "args", LIND_TOML_TABLE);
+	struct lind_toml *calls = lind_toml_need(table, "calls", LIND_TOML_ARRAY),
+			 *args = lind_toml_get(table, "args", LIND_TOML_TABLE);
 	struct rule *rule = array_of(1, sizeof *rule);
 	struct reading r = { .rule = rule, .at = calls };
 	bool exact = lind_toml_bool(table, "exact", false);

@@ -11,8 +11,13 @@ const struct lind_syscall *call_named(const char *name)
 {
 	/* Names of the C library that the kernel has another name for. */
 	static const char *const others[][2] = {
-		{ "fstatat", "newfstatat" }, { "fstatat64", "newfstatat" }, { "pread", "pread64" }, { "pwrite", "pwrite64" },
-		{ "sigaction", "rt_sigaction" }, { "sigprocmask", "rt_sigprocmask" }, { "umount", "umount2" },
+		{ "fstatat", "newfstatat" },
+		{ "fstatat64", "newfstatat" },
+		{ "pread", "pread64" },
+		{ "pwrite", "pwrite64" },
+		{ "sigaction", "rt_sigaction" },
+		{ "sigprocmask", "rt_sigprocmask" },
+		{ "umount", "umount2" },
 	};
 	const struct lind_syscall *row;
 
@@ -34,13 +39,15 @@ bool narrow_kind(enum lind_kind kind)
 
 bool signed_kind(enum lind_kind kind)
 {
-	return kind == LIND_FD || kind == LIND_DIRFD || kind == LIND_INT || kind == LIND_PID || kind == LIND_SIGNAL || kind == LIND_LONG ||
-		kind == LIND_OFF;
+	return kind == LIND_FD || kind == LIND_DIRFD || kind == LIND_INT || kind == LIND_PID || kind == LIND_SIGNAL ||
+	    kind == LIND_LONG || kind == LIND_OFF;
 }
 
 struct condition compare(const struct lind_param *param, unsigned arg)
 {
-	return (struct condition){ .arg = (uint8_t)arg, .narrow = narrow_kind(param->kind), .has_sign = signed_kind(param->kind) };
+	return (struct condition){
+		.arg = (uint8_t)arg, .narrow = narrow_kind(param->kind), .has_sign = signed_kind(param->kind)
+	};
 }
 
 /* Both ends are values as the argument is taken: extended to 64 bits by its sign, if it has one. */
@@ -79,7 +86,12 @@ static bool one_named(const char *text, size_t length, const struct lind_param *
 		const char *name;
 		uint32_t value;
 	} others[] = {
-		{ "AT_FDCWD", (uint32_t)AT_FDCWD }, { "O_RDONLY", 0 }, { "O_ACCMODE", 3 }, { "F_OK", 0 }, { "PROT_NONE", 0 }, { "SOCK_TYPE", 0xf },
+		{ "AT_FDCWD", (uint32_t)AT_FDCWD },
+		{ "O_RDONLY", 0 },
+		{ "O_ACCMODE", 3 },
+		{ "F_OK", 0 },
+		{ "PROT_NONE", 0 },
+		{ "SOCK_TYPE", 0xf },
 		{ "CLONE_NEW", 0x7e020000 },
 	};
 	char digits[32];

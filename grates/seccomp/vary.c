@@ -13,7 +13,7 @@
 #define FEW_NAMES 16
 /* The first of the ports that Linux gives to those who ask for any. */
 #define FIRST_FREE_PORT 32768
-#define MADE_UP 6
+#define MADE_UP         6
 /* The length of the prefix that programs put before a made-up name: tmp, sed. */
 #define KEPT 3
 
@@ -290,7 +290,8 @@ static void put_numbers(struct patterns_found *p, char *const *things, size_t co
 		lind_die("out of memory");
 	for (size_t i = 0; i < count; i++) {
 		char *plain = pattern_for(things[i], false), *numbered = pattern_for(things[i], true);
-		char **found = strcmp(plain, numbered) ? bsearch(&plain, p->list, p->count, sizeof *p->list, by_pattern) : NULL;
+		char **found =
+		    strcmp(plain, numbered) ? bsearch(&plain, p->list, p->count, sizeof *p->list, by_pattern) : NULL;
 
 		free(plain);
 		if (found && !other[found - p->list])

@@ -51,8 +51,7 @@ static void add_starter(void);
 
 /* lind-boot finds programs by name for grates on its line, and this makes us one. No call is
  * ever handled here. */
-__attribute__((export_name("__lind_handle")))
-int64_t lind_handle(uint32_t entry, const struct lind_call *call);
+__attribute__((export_name("__lind_handle"))) int64_t lind_handle(uint32_t entry, const struct lind_call *call);
 
 int64_t lind_handle(uint32_t entry, const struct lind_call *call)
 {

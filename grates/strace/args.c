@@ -41,7 +41,8 @@ static uint64_t bytes_of(const struct traced *t, int i)
 	if (is_kind(t, i + 1, LIND_LEN) && strcmp(param(t, i + 1)->name, "size"))
 		count = t->call->args[i + 1].value;
 	else if (p->layout == LIND_LAYOUT_SOCKADDR && is_kind(t, i + 1, LIND_INOUT))
-		count = t->call->args[i + 1].value && !lind_read(t->call->args[i + 1], &length, sizeof length) ? length : 0;
+		count =
+		    t->call->args[i + 1].value && !lind_read(t->call->args[i + 1], &length, sizeof length) ? length : 0;
 	if (p->layout == LIND_LAYOUT_SOCKADDR || !p->size)
 		return count;
 	return count > UINT32_MAX / p->size ? UINT32_MAX : count * p->size;
@@ -50,11 +51,18 @@ static uint64_t bytes_of(const struct traced *t, int i)
 static int futex_arguments(uint32_t operation)
 {
 	switch (operation) {
-	case 0: case 6: return 4;	/* WAIT, LOCK_PI */
-	case 1: return 3;		/* WAKE */
-	case 3: return 5;		/* REQUEUE */
-	case 7: case 8: return 2;	/* UNLOCK_PI, TRYLOCK_PI */
-	default: return 6;
+	case 0:
+	case 6:
+		return 4; /* WAIT, LOCK_PI */
+	case 1:
+		return 3;  /* WAKE */
+	case 3:
+		return 5;  /* REQUEUE */
+	case 7:
+	case 8:
+		return 2; /* UNLOCK_PI, TRYLOCK_PI */
+	default:
+		return 6;
 	}
 }
 
@@ -180,19 +188,25 @@ static void print_plain(struct text *to, const struct lind_param *p, struct lind
 	case LIND_DIRFD:
 		text_add(to, (int32_t)v == AT_FDCWD ? "AT_FDCWD" : "%d", (int32_t)v);
 		break;
-	case LIND_FD: case LIND_INT: case LIND_PID: case LIND_UNIT:
+	case LIND_FD:
+	case LIND_INT:
+	case LIND_PID:
+	case LIND_UNIT:
 		text_add(to, "%d", (int32_t)v);
 		break;
 	case LIND_UINT:
 		text_add(to, "%u", (uint32_t)v);
 		break;
-	case LIND_UID: case LIND_GID:
+	case LIND_UID:
+	case LIND_GID:
 		text_add(to, (uint32_t)v == UINT32_MAX ? "-1" : "%u", (uint32_t)v);
 		break;
-	case LIND_LONG: case LIND_OFF:
+	case LIND_LONG:
+	case LIND_OFF:
 		text_add(to, "%lld", (long long)v);
 		break;
-	case LIND_ULONG: case LIND_LEN:
+	case LIND_ULONG:
+	case LIND_LEN:
 		text_add(to, "%llu", (unsigned long long)v);
 		break;
 	case LIND_MODE:
@@ -312,7 +326,8 @@ static bool special_after(struct traced *t, int i, struct text *to)
 	case SYS_ioctl:
 		if (i == 2 && (uint32_t)a[1].value == TIOCGWINSZ && !lind_read(a[2], window, sizeof window)) {
 			text_clear(to);
-			text_add(to, "{ws_row=%u, ws_col=%u, ws_xpixel=%u, ws_ypixel=%u}", window[0], window[1], window[2], window[3]);
+			text_add(to, "{ws_row=%u, ws_col=%u, ws_xpixel=%u, ws_ypixel=%u}", window[0], window[1],
+			    window[2], window[3]);
 		} else if (i == 2 && (uint32_t)a[1].value == FIONREAD) {
 			text_clear(to);
 			print_struct(to, a[2], LIND_LAYOUT_INT, 4);
@@ -329,7 +344,8 @@ static uint64_t written(const struct traced *t, int i)
 	const struct lind_param *p = param(t, i);
 	uint64_t bytes = bytes_of(t, i);
 
-	if (p->layout == LIND_LAYOUT_BYTES && is_kind(t, i + 1, LIND_LEN) && (uint64_t)t->result < bytes && t->row->ret == LIND_LEN)
+	if (p->layout == LIND_LAYOUT_BYTES && is_kind(t, i + 1, LIND_LEN) && (uint64_t)t->result < bytes &&
+	    t->row->ret == LIND_LEN)
 		return (uint64_t)t->result;
 	return bytes;
 }

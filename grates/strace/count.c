@@ -44,7 +44,7 @@ static void error_count(char *to, size_t size, uint64_t errors)
 void count_report(void (*print)(const char *line, size_t length))
 {
 	static const char head[] = "% time     seconds  usecs/call     calls    errors syscall\n"
-		"------ ----------- ----------- --------- --------- ----------------\n";
+				   "------ ----------- ----------- --------- --------- ----------------\n";
 	struct count total = { 0 };
 	char line[160], errors[24];
 	int n;
@@ -64,13 +64,17 @@ void count_report(void (*print)(const char *line, size_t length))
 		snprintf(name, sizeof name, "syscall_%u", c->nr);
 		error_count(errors, sizeof errors, c->errors);
 		n = snprintf(line, sizeof line, "%6.2f %11.6f %11llu %9llu %9s %s\n",
-			total.nanoseconds ? 100.0 * (double)c->nanoseconds / (double)total.nanoseconds : 0.0, (double)c->nanoseconds / 1e9,
-			(unsigned long long)(c->nanoseconds / c->calls / 1000), (unsigned long long)c->calls, errors, row ? row->name : name);
+		    total.nanoseconds ? 100.0 * (double)c->nanoseconds / (double)total.nanoseconds : 0.0,
+		    (double)c->nanoseconds / 1e9, (unsigned long long)(c->nanoseconds / c->calls / 1000),
+		    (unsigned long long)c->calls, errors, row ? row->name : name);
 		print(line, (size_t)n);
 	}
 	error_count(errors, sizeof errors, total.errors);
-	n = snprintf(line, sizeof line, "------ ----------- ----------- --------- --------- ----------------\n%6.2f %11.6f %11llu %9llu %9s total\n", 100.0,
-		(double)total.nanoseconds / 1e9, (unsigned long long)(total.calls ? total.nanoseconds / total.calls / 1000 : 0),
-		(unsigned long long)total.calls, errors);
+	n = snprintf(line, sizeof line,
+	    "------ ----------- ----------- --------- --------- ----------------\n%6.2f %11.6f %11llu %9llu %9s "
+	    "total\n",
+	    100.0, (double)total.nanoseconds / 1e9,
+	    (unsigned long long)(total.calls ? total.nanoseconds / total.calls / 1000 : 0),
+	    (unsigned long long)total.calls, errors);
 	print(line, (size_t)n);
 }

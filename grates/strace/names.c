@@ -92,18 +92,27 @@ void print_signal(struct text *t, int signal)
 /* Numbers of calls whose type in the table is a plain one. */
 const struct lind_names *argument_names(uint32_t nr, int argument)
 {
-	static const struct lind_name which[] = { { 0, "PRIO_PROCESS" }, { 1, "PRIO_PGRP" }, { 2, "PRIO_USER" }, { 0, NULL } };
-	static const struct lind_name policy[] = { { 0, "SCHED_OTHER" }, { 1, "SCHED_FIFO" }, { 2, "SCHED_RR" }, { 3, "SCHED_BATCH" }, { 5, "SCHED_IDLE" }, { 0, NULL } };
-	static const struct lind_name ids[] = { { 0, "P_ALL" }, { 1, "P_PID" }, { 2, "P_PGID" }, { 3, "P_PIDFD" }, { 0, NULL } };
-	static const struct lind_name timers[] = { { 0, "ITIMER_REAL" }, { 1, "ITIMER_VIRTUAL" }, { 2, "ITIMER_PROF" }, { 0, NULL } };
+	static const struct lind_name which[] = { { 0, "PRIO_PROCESS" }, { 1, "PRIO_PGRP" }, { 2, "PRIO_USER" },
+		{ 0, NULL } };
+	static const struct lind_name policy[] = { { 0, "SCHED_OTHER" }, { 1, "SCHED_FIFO" }, { 2, "SCHED_RR" },
+		{ 3, "SCHED_BATCH" }, { 5, "SCHED_IDLE" }, { 0, NULL } };
+	static const struct lind_name ids[] = { { 0, "P_ALL" }, { 1, "P_PID" }, { 2, "P_PGID" }, { 3, "P_PIDFD" },
+		{ 0, NULL } };
+	static const struct lind_name timers[] = { { 0, "ITIMER_REAL" }, { 1, "ITIMER_VIRTUAL" }, { 2, "ITIMER_PROF" },
+		{ 0, NULL } };
 	static const struct {
 		uint32_t nr;
 		int argument;
 		struct lind_names names;
 	} all[] = {
-		{ SYS_getpriority, 0, { "which", which } }, { SYS_setpriority, 0, { "which", which } }, { SYS_waitid, 0, { "id", ids } },
-		{ SYS_sched_get_priority_max, 0, { "policy", policy } }, { SYS_sched_get_priority_min, 0, { "policy", policy } },
-		{ SYS_sched_setscheduler, 1, { "policy", policy } }, { SYS_getitimer, 0, { "timer", timers } }, { SYS_setitimer, 0, { "timer", timers } },
+		{ SYS_getpriority, 0, { "which", which } },
+		{ SYS_setpriority, 0, { "which", which } },
+		{ SYS_waitid, 0, { "id", ids } },
+		{ SYS_sched_get_priority_max, 0, { "policy", policy } },
+		{ SYS_sched_get_priority_min, 0, { "policy", policy } },
+		{ SYS_sched_setscheduler, 1, { "policy", policy } },
+		{ SYS_getitimer, 0, { "timer", timers } },
+		{ SYS_setitimer, 0, { "timer", timers } },
 	};
 
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++)

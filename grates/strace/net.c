@@ -6,9 +6,9 @@
 #include <sys/socket.h>
 #include "strace.h"
 
-#define CONTROLS 8		/* control messages shown */
-#define MESSAGES 8		/* messages of sendmmsg and recvmmsg */
-#define DESCRIPTORS 32		/* and of one of those */
+#define CONTROLS    8  /* control messages shown */
+#define MESSAGES    8  /* messages of sendmmsg and recvmmsg */
+#define DESCRIPTORS 32  /* and of one of those */
 
 static void print_unix(struct text *t, const char *sa, uint64_t length)
 {
@@ -43,9 +43,11 @@ void print_sockaddr(struct text *t, struct lind_arg address, uint64_t length)
 	if (family == 1)
 		print_unix(t, sa, length);
 	else if (family == 2 && length >= 8)
-		text_add(t, ", sin_port=htons(%u), sin_addr=inet_addr(\"%s\")", ntohs(port), inet_ntop(AF_INET, sa + 4, name, sizeof name));
+		text_add(t, ", sin_port=htons(%u), sin_addr=inet_addr(\"%s\")", ntohs(port),
+		    inet_ntop(AF_INET, sa + 4, name, sizeof name));
 	else if (family == 10 && length >= 24)
-		text_add(t, ", sin6_port=htons(%u), inet_pton(AF_INET6, \"%s\", &sin6_addr)", ntohs(port), inet_ntop(AF_INET6, sa + 8, name, sizeof name));
+		text_add(t, ", sin6_port=htons(%u), inet_pton(AF_INET6, \"%s\", &sin6_addr)", ntohs(port),
+		    inet_ntop(AF_INET6, sa + 8, name, sizeof name));
 	text_add(t, "}");
 }
 
@@ -57,9 +59,13 @@ static void print_control(struct text *t, struct lind_arg address, uint64_t leng
 
 	text_add(t, "{cmsg_len=%llu, cmsg_level=", (unsigned long long)length);
 	print_value(t, (uint64_t)level, socket_levels);
-	text_add(t, level == SOL_SOCKET && type == SCM_RIGHTS ? ", cmsg_type=SCM_RIGHTS" :
-		    level == SOL_SOCKET && type == SCM_CREDENTIALS ? ", cmsg_type=SCM_CREDENTIALS" : ", cmsg_type=%#x", type);
-	if (level == SOL_SOCKET && type == SCM_RIGHTS && !lind_read(lind_at(address, 16), fds, (size_t)shown * sizeof *fds)) {
+	text_add(t,
+	    level == SOL_SOCKET && type == SCM_RIGHTS            ? ", cmsg_type=SCM_RIGHTS"
+		: level == SOL_SOCKET && type == SCM_CREDENTIALS ? ", cmsg_type=SCM_CREDENTIALS"
+								 : ", cmsg_type=%#x",
+	    type);
+	if (level == SOL_SOCKET && type == SCM_RIGHTS &&
+	    !lind_read(lind_at(address, 16), fds, (size_t)shown * sizeof *fds)) {
 		text_add(t, ", cmsg_data=[");
 		for (uint64_t i = 0; i < shown; i++)
 			text_add(t, "%s%d", i ? ", " : "", fds[i]);
@@ -77,7 +83,8 @@ static void print_controls(struct text *t, struct lind_arg address, uint64_t len
 	uint64_t at = 0;
 
 	text_add(t, ", msg_control=[");
-	for (int i = 0; i < CONTROLS && length - at >= sizeof head && !lind_read(lind_at(address, at), &head, sizeof head); i++) {
+	for (int i = 0;
+	    i < CONTROLS && length - at >= sizeof head && !lind_read(lind_at(address, at), &head, sizeof head); i++) {
 		if (head.length < sizeof head || head.length > length - at)
 			break;
 		text_add(t, i ? ", " : "");
@@ -136,22 +143,59 @@ void print_messages(struct text *t, struct lind_arg address, int64_t count, bool
 void print_socket_option(struct text *t, uint32_t level, uint32_t option)
 {
 	static const struct lind_name tcp[] = {
-		{ 1, "TCP_NODELAY" }, { 2, "TCP_MAXSEG" }, { 3, "TCP_CORK" }, { 4, "TCP_KEEPIDLE" }, { 5, "TCP_KEEPINTVL" }, { 6, "TCP_KEEPCNT" },
-		{ 7, "TCP_SYNCNT" }, { 8, "TCP_LINGER2" }, { 9, "TCP_DEFER_ACCEPT" }, { 10, "TCP_WINDOW_CLAMP" }, { 11, "TCP_INFO" }, { 12, "TCP_QUICKACK" },
-		{ 13, "TCP_CONGESTION" }, { 18, "TCP_USER_TIMEOUT" }, { 23, "TCP_FASTOPEN" }, { 0, NULL },
+		{ 1, "TCP_NODELAY" },
+		{ 2, "TCP_MAXSEG" },
+		{ 3, "TCP_CORK" },
+		{ 4, "TCP_KEEPIDLE" },
+		{ 5, "TCP_KEEPINTVL" },
+		{ 6, "TCP_KEEPCNT" },
+		{ 7, "TCP_SYNCNT" },
+		{ 8, "TCP_LINGER2" },
+		{ 9, "TCP_DEFER_ACCEPT" },
+		{ 10, "TCP_WINDOW_CLAMP" },
+		{ 11, "TCP_INFO" },
+		{ 12, "TCP_QUICKACK" },
+		{ 13, "TCP_CONGESTION" },
+		{ 18, "TCP_USER_TIMEOUT" },
+		{ 23, "TCP_FASTOPEN" },
+		{ 0, NULL },
 	};
 	static const struct lind_name ip[] = {
-		{ 1, "IP_TOS" }, { 2, "IP_TTL" }, { 3, "IP_HDRINCL" }, { 4, "IP_OPTIONS" }, { 8, "IP_PKTINFO" }, { 10, "IP_MTU_DISCOVER" },
-		{ 11, "IP_RECVERR" }, { 12, "IP_RECVTTL" }, { 13, "IP_RECVTOS" }, { 14, "IP_MTU" }, { 32, "IP_MULTICAST_IF" }, { 33, "IP_MULTICAST_TTL" },
-		{ 34, "IP_MULTICAST_LOOP" }, { 35, "IP_ADD_MEMBERSHIP" }, { 36, "IP_DROP_MEMBERSHIP" }, { 0, NULL },
+		{ 1, "IP_TOS" },
+		{ 2, "IP_TTL" },
+		{ 3, "IP_HDRINCL" },
+		{ 4, "IP_OPTIONS" },
+		{ 8, "IP_PKTINFO" },
+		{ 10, "IP_MTU_DISCOVER" },
+		{ 11, "IP_RECVERR" },
+		{ 12, "IP_RECVTTL" },
+		{ 13, "IP_RECVTOS" },
+		{ 14, "IP_MTU" },
+		{ 32, "IP_MULTICAST_IF" },
+		{ 33, "IP_MULTICAST_TTL" },
+		{ 34, "IP_MULTICAST_LOOP" },
+		{ 35, "IP_ADD_MEMBERSHIP" },
+		{ 36, "IP_DROP_MEMBERSHIP" },
+		{ 0, NULL },
 	};
 	static const struct lind_name ip6[] = {
-		{ 16, "IPV6_UNICAST_HOPS" }, { 17, "IPV6_MULTICAST_IF" }, { 18, "IPV6_MULTICAST_HOPS" }, { 19, "IPV6_MULTICAST_LOOP" },
-		{ 20, "IPV6_ADD_MEMBERSHIP" }, { 21, "IPV6_DROP_MEMBERSHIP" }, { 26, "IPV6_V6ONLY" }, { 49, "IPV6_RECVPKTINFO" }, { 67, "IPV6_TCLASS" }, { 0, NULL },
+		{ 16, "IPV6_UNICAST_HOPS" },
+		{ 17, "IPV6_MULTICAST_IF" },
+		{ 18, "IPV6_MULTICAST_HOPS" },
+		{ 19, "IPV6_MULTICAST_LOOP" },
+		{ 20, "IPV6_ADD_MEMBERSHIP" },
+		{ 21, "IPV6_DROP_MEMBERSHIP" },
+		{ 26, "IPV6_V6ONLY" },
+		{ 49, "IPV6_RECVPKTINFO" },
+		{ 67, "IPV6_TCLASS" },
+		{ 0, NULL },
 	};
 	static const struct lind_names tcps = { "tcp", tcp }, ips = { "ip", ip }, ip6s = { "ip6", ip6 };
-	const struct lind_names *names = level == SOL_SOCKET ? socket_options : level == IPPROTO_TCP ? &tcps : level == IPPROTO_IP ? &ips :
-					 level == IPPROTO_IPV6 ? &ip6s : NULL;
+	const struct lind_names *names = level == SOL_SOCKET ? socket_options
+	    : level == IPPROTO_TCP                           ? &tcps
+	    : level == IPPROTO_IP                            ? &ips
+	    : level == IPPROTO_IPV6                          ? &ip6s
+							     : NULL;
 
 	if (names)
 		print_value(t, option, names);
@@ -172,8 +216,14 @@ void print_option_value(struct text *t, struct lind_arg address, uint64_t length
 void print_protocol(struct text *t, uint32_t domain, uint32_t protocol)
 {
 	static const struct lind_name rows[] = {
-		{ IPPROTO_IP, "IPPROTO_IP" }, { IPPROTO_ICMP, "IPPROTO_ICMP" }, { IPPROTO_TCP, "IPPROTO_TCP" }, { IPPROTO_UDP, "IPPROTO_UDP" },
-		{ IPPROTO_IPV6, "IPPROTO_IPV6" }, { IPPROTO_ICMPV6, "IPPROTO_ICMPV6" }, { IPPROTO_RAW, "IPPROTO_RAW" }, { 0, NULL },
+		{ IPPROTO_IP, "IPPROTO_IP" },
+		{ IPPROTO_ICMP, "IPPROTO_ICMP" },
+		{ IPPROTO_TCP, "IPPROTO_TCP" },
+		{ IPPROTO_UDP, "IPPROTO_UDP" },
+		{ IPPROTO_IPV6, "IPPROTO_IPV6" },
+		{ IPPROTO_ICMPV6, "IPPROTO_ICMPV6" },
+		{ IPPROTO_RAW, "IPPROTO_RAW" },
+		{ 0, NULL },
 	};
 	static const struct lind_names names = { "protocol", rows };
 

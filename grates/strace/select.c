@@ -19,8 +19,23 @@ static bool has_kind(const struct lind_syscall *row, enum lind_kind kind)
 static bool is_process(const struct lind_syscall *row)
 {
 	static const char *const names[] = {
-		"clone", "clone3", "execve", "execveat", "exit", "exit_group", "fork", "vfork", "spawn", "wait4", "waitid",
-		"kill", "tkill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo", "pidfd_send_signal",
+		"clone",
+		"clone3",
+		"execve",
+		"execveat",
+		"exit",
+		"exit_group",
+		"fork",
+		"vfork",
+		"spawn",
+		"wait4",
+		"waitid",
+		"kill",
+		"tkill",
+		"tgkill",
+		"rt_sigqueueinfo",
+		"rt_tgsigqueueinfo",
+		"pidfd_send_signal",
 	};
 
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++)

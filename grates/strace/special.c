@@ -11,7 +11,13 @@ void print_pointer(struct text *t, uint64_t value)
 
 static const struct lind_name descriptor_flag[] = { { 1, "FD_CLOEXEC" }, { 0, NULL } };
 static const struct lind_name seal[] = {
-	{ 1, "F_SEAL_SEAL" }, { 2, "F_SEAL_SHRINK" }, { 4, "F_SEAL_GROW" }, { 8, "F_SEAL_WRITE" }, { 16, "F_SEAL_FUTURE_WRITE" }, { 32, "F_SEAL_EXEC" }, { 0, NULL },
+	{ 1, "F_SEAL_SEAL" },
+	{ 2, "F_SEAL_SHRINK" },
+	{ 4, "F_SEAL_GROW" },
+	{ 8, "F_SEAL_WRITE" },
+	{ 16, "F_SEAL_FUTURE_WRITE" },
+	{ 32, "F_SEAL_EXEC" },
+	{ 0, NULL },
 };
 static const struct lind_names descriptor_flags = { "FD", descriptor_flag }, seals = { "F_SEAL", seal };
 
@@ -26,11 +32,23 @@ void print_prctl(struct traced *t, int i, struct text *to)
 	char name[16] = { 0 };
 
 	switch ((uint32_t)a[0].value) {
-	case PR_GET_DUMPABLE: case PR_GET_KEEPCAPS: case PR_GET_SECCOMP: case PR_GET_SECUREBITS: case PR_GET_TIMERSLACK: case PR_GET_TIMING:
+	case PR_GET_DUMPABLE:
+	case PR_GET_KEEPCAPS:
+	case PR_GET_SECCOMP:
+	case PR_GET_SECUREBITS:
+	case PR_GET_TIMERSLACK:
+	case PR_GET_TIMING:
 		t->count = 1;
 		break;
-	case PR_SET_PDEATHSIG: case PR_GET_PDEATHSIG: case PR_SET_DUMPABLE: case PR_SET_KEEPCAPS: case PR_SET_NAME: case PR_GET_NAME:
-	case PR_SET_CHILD_SUBREAPER: case PR_GET_CHILD_SUBREAPER: case PR_SET_TIMERSLACK:
+	case PR_SET_PDEATHSIG:
+	case PR_GET_PDEATHSIG:
+	case PR_SET_DUMPABLE:
+	case PR_SET_KEEPCAPS:
+	case PR_SET_NAME:
+	case PR_GET_NAME:
+	case PR_SET_CHILD_SUBREAPER:
+	case PR_GET_CHILD_SUBREAPER:
+	case PR_SET_TIMERSLACK:
 		t->count = 2;
 		break;
 	}
@@ -51,7 +69,13 @@ void print_prctl(struct traced *t, int i, struct text *to)
 void print_fcntl(struct traced *t, struct text *to, uint64_t value)
 {
 	switch ((uint32_t)t->call->args[1].value) {
-	case 1: case 3: case 9: case 11: case 1025: case 1032: case 1034:	/* the F_GETs */
+	case 1:
+	case 3:
+	case 9:
+	case 11:
+	case 1025:
+	case 1032:
+	case 1034: /* the F_GETs */
 		t->count = 2;
 		break;
 	case 2:
@@ -63,7 +87,12 @@ void print_fcntl(struct traced *t, struct text *to, uint64_t value)
 	case 4:
 		print_open_flags(to, (uint32_t)value);
 		break;
-	case 5: case 6: case 7: case 36: case 37: case 38:
+	case 5:
+	case 6:
+	case 7:
+	case 36:
+	case 37:
+	case 38:
 		print_struct(to, t->call->args[2], LIND_LAYOUT_FLOCK, 0);
 		break;
 	default:
@@ -123,7 +152,8 @@ void print_scattered(struct traced *t)
 			print_selected(t);
 		break;
 	case SYS_prctl:
-		if (failed_call(t->result) || ((uint32_t)a[0].value != PR_GET_PDEATHSIG && (uint32_t)a[0].value != PR_GET_NAME))
+		if (failed_call(t->result) ||
+		    ((uint32_t)a[0].value != PR_GET_PDEATHSIG && (uint32_t)a[0].value != PR_GET_NAME))
 			break;
 		text_clear(&t->args[1]);
 		if ((uint32_t)a[0].value == PR_GET_NAME)

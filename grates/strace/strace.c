@@ -61,7 +61,7 @@ static void begin(struct text *line, uint64_t cage)
 		int64_t before = __atomic_exchange_n(&previous, start, __ATOMIC_RELAXED);
 
 		text_add(line, "%6lld.%06lld ", before ? (long long)((start - before) / 1000000000) : 0LL,
-			before ? (long long)((start - before) / 1000 % 1000000) : 0LL);
+		    before ? (long long)((start - before) / 1000 % 1000000) : 0LL);
 	}
 	if (options.times > 2)
 		text_add(line, "%lld.%06lld ", (long long)second, (long long)(wall / 1000 % 1000000));
@@ -163,7 +163,8 @@ static int64_t printed(const struct lind_call *c)
 		put_call(&line, &t, from);
 		print_result(&line, &t);
 		if (options.durations)
-			text_add(&line, " <%lld.%06lld>", (long long)(took / 1000000000), (long long)(took / 1000 % 1000000));
+			text_add(&line, " <%lld.%06lld>", (long long)(took / 1000000000),
+			    (long long)(took / 1000 % 1000000));
 		finish(&line);
 	} else
 		text_free(&line);
@@ -274,7 +275,9 @@ LIND_OPTION("s", "string-limit", "value");
 int main(int argc, char **argv)
 {
 	static const struct lind_option list[] = {
-		{ 'e', NULL, "EXPR", "select calls by trace=CALLS: names, or classes such as %file; ! in front excludes them", select_calls },
+		{ 'e', NULL, "EXPR",
+		    "select calls by trace=CALLS: names, or classes such as %file; ! in front excludes them",
+		    select_calls },
 		{ 'o', "output", "FILE", "write to FILE, not to standard error", set_output },
 		{ 's', "string-limit", "SIZE", "show at most SIZE bytes of a string (default 32)", set_string_limit },
 		{ 'v', "no-abbrev", NULL, "show all of structs and environments", set_verbose },

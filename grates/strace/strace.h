@@ -22,22 +22,23 @@ void text_quoted(struct text *t, const char *bytes, size_t length, size_t limit,
 
 /* names.c, the only file with the data of syscall_table.h */
 const struct lind_syscall *syscall_of(uint32_t nr);
-const struct lind_syscall *syscall_at(size_t i);	/* NULL at the end */
+const struct lind_syscall *syscall_at(size_t i); /* NULL at the end */
 void print_flags(struct text *t, uint64_t value, const struct lind_names *names, const char *zero);
 void print_value(struct text *t, uint64_t value, const struct lind_names *names);
 void print_signal(struct text *t, int signal);
 void print_open_flags(struct text *t, uint32_t flags);
-void print_mode(struct text *t, uint32_t mode);		/* with the type of file */
-void print_errno(struct text *t, int number);		/* ENOENT (No such file or directory) */
-extern const struct lind_names *const poll_events, *const epoll_events, *const address_families, *const socket_levels, *const socket_options,
-	*const message_flags, *const statx_mask;
-const struct lind_names *argument_names(uint32_t nr, int argument);	/* NULL for most */
+void print_mode(struct text *t, uint32_t mode);  /* with the type of file */
+void print_errno(struct text *t, int number);  /* ENOENT (No such file or directory) */
+extern const struct lind_names *const poll_events,
+    *const epoll_events, *const address_families, *const socket_levels, *const socket_options, *const message_flags,
+												   *const statx_mask;
+const struct lind_names *argument_names(uint32_t nr, int argument); /* NULL for most */
 
 /* structs.c. `address` is where it is in the client; `bytes` says how many there are, where that
  * is known. */
 void print_struct(struct text *t, struct lind_arg address, enum lind_layout layout, uint64_t bytes);
-bool fetch(struct text *t, struct lind_arg address, void *to, size_t size);	/* reads a struct or prints its address */
-#define ADDRESSES (-2)		/* of bytes: what is there was not read by the call, so only where it would go */
+bool fetch(struct text *t, struct lind_arg address, void *to, size_t size); /* reads a struct or prints its address */
+#define ADDRESSES (-2)  /* of bytes: what is there was not read by the call, so only where it would go */
 void print_iovecs(struct text *t, struct lind_arg address, uint64_t count, int64_t bytes);
 void print_set(struct text *t, struct lind_arg address);
 void print_epoll_events(struct text *t, struct lind_arg address, uint64_t count);
@@ -62,9 +63,9 @@ struct traced {
 	const struct lind_call *call;
 	int64_t result;
 	struct text args[6];
-	struct text after;		/* behind the result, in parentheses */
+	struct text after;  /* behind the result, in parentheses */
 	int count;
-	int skip;			/* an argument that is part of the one before it, or -1 */
+	int skip;   /* an argument that is part of the one before it, or -1 */
 };
 void args_before(struct traced *t);
 
@@ -96,7 +97,7 @@ void count_report(void (*print)(const char *line, size_t length));
 struct options {
 	size_t string_limit;
 	bool verbose, counts, counts_only, durations, quiet, relative, only_good, only_bad;
-	int times;			/* how many -t */
+	int times;   /* how many -t */
 };
 extern struct options options;
 

@@ -5,8 +5,8 @@
 #include <sys/wait.h>
 #include "strace.h"
 
-#define ARRAY_LIMIT 32		/* elements shown of an array */
-#define STRING_MAX 4096
+#define ARRAY_LIMIT 32  /* elements shown of an array */
+#define STRING_MAX  4096
 
 bool fetch(struct text *t, struct lind_arg address, void *to, size_t size)
 {
@@ -152,15 +152,16 @@ static void print_stat(struct text *t, struct lind_arg address)
 	text_add(t, "{");
 	if (options.verbose)
 		text_add(t, "st_dev=makedev(%#llx, %#llx), st_ino=%llu, ", (unsigned long long)(st.dev >> 8 & 0xfff),
-			(unsigned long long)(st.dev & 0xff), (unsigned long long)st.ino);
+		    (unsigned long long)(st.dev & 0xff), (unsigned long long)st.ino);
 	text_add(t, "st_mode=");
 	print_mode(t, st.mode);
 	if (options.verbose)
-		text_add(t, ", st_nlink=%llu, st_uid=%u, st_gid=%u, st_blksize=%lld, st_blocks=%lld", (unsigned long long)st.nlink, st.uid, st.gid,
-			(long long)st.blksize, (long long)st.blocks);
+		text_add(t, ", st_nlink=%llu, st_uid=%u, st_gid=%u, st_blksize=%lld, st_blocks=%lld",
+		    (unsigned long long)st.nlink, st.uid, st.gid, (long long)st.blksize, (long long)st.blocks);
 	text_add(t, ", st_size=%lld", (long long)st.size);
 	if (options.verbose)
-		text_add(t, ", st_atime=%lld, st_mtime=%lld, st_ctime=%lld}", (long long)st.times[0].sec, (long long)st.times[1].sec, (long long)st.times[2].sec);
+		text_add(t, ", st_atime=%lld, st_mtime=%lld, st_ctime=%lld}", (long long)st.times[0].sec,
+		    (long long)st.times[1].sec, (long long)st.times[2].sec);
 	else
 		text_add(t, ", ...}");
 }
@@ -193,9 +194,11 @@ static void print_statfs(struct text *t, struct lind_arg address)
 
 	if (!fetch(t, address, &st, sizeof st))
 		return;
-	text_add(t, "{f_type=%#llx, f_bsize=%lld, f_blocks=%llu, f_bfree=%llu, f_bavail=%llu, f_files=%llu, f_ffree=%llu, ...}", (unsigned long long)st.type,
-		(long long)st.bsize, (unsigned long long)st.blocks, (unsigned long long)st.bfree, (unsigned long long)st.bavail, (unsigned long long)st.files,
-		(unsigned long long)st.ffree);
+	text_add(t,
+	    "{f_type=%#llx, f_bsize=%lld, f_blocks=%llu, f_bfree=%llu, f_bavail=%llu, f_files=%llu, f_ffree=%llu, ...}",
+	    (unsigned long long)st.type, (long long)st.bsize, (unsigned long long)st.blocks,
+	    (unsigned long long)st.bfree, (unsigned long long)st.bavail, (unsigned long long)st.files,
+	    (unsigned long long)st.ffree);
 }
 
 static void print_poll(struct text *t, struct lind_arg address, uint64_t bytes)
@@ -325,8 +328,15 @@ static void print_sigset_arg(struct text *t, struct lind_arg address)
 static void print_sigaction(struct text *t, struct lind_arg address)
 {
 	static const struct lind_name names[] = {
-		{ 1, "SA_NOCLDSTOP" }, { 2, "SA_NOCLDWAIT" }, { 4, "SA_SIGINFO" }, { 0x04000000, "SA_RESTORER" }, { 0x08000000, "SA_ONSTACK" },
-		{ 0x10000000, "SA_RESTART" }, { 0x40000000, "SA_NODEFER" }, { 0x80000000, "SA_RESETHAND" }, { 0, NULL },
+		{ 1, "SA_NOCLDSTOP" },
+		{ 2, "SA_NOCLDWAIT" },
+		{ 4, "SA_SIGINFO" },
+		{ 0x04000000, "SA_RESTORER" },
+		{ 0x08000000, "SA_ONSTACK" },
+		{ 0x10000000, "SA_RESTART" },
+		{ 0x40000000, "SA_NODEFER" },
+		{ 0x80000000, "SA_RESETHAND" },
+		{ 0, NULL },
 	};
 	static const struct lind_names flags = { "sa_flags", names };
 	struct {
@@ -346,7 +356,8 @@ static void print_sigaction(struct text *t, struct lind_arg address)
 
 static void print_flock(struct text *t, struct lind_arg address)
 {
-	static const char *const types[] = { "F_RDLCK", "F_WRLCK", "F_UNLCK" }, *const whences[] = { "SEEK_SET", "SEEK_CUR", "SEEK_END" };
+	static const char *const types[] = { "F_RDLCK", "F_WRLCK", "F_UNLCK" },
+				 *const whences[] = { "SEEK_SET", "SEEK_CUR", "SEEK_END" };
 	struct {
 		int16_t type, whence;
 		uint32_t pad;
@@ -356,8 +367,10 @@ static void print_flock(struct text *t, struct lind_arg address)
 
 	if (!fetch(t, address, &lock, sizeof lock))
 		return;
-	text_add(t, "{l_type=%s, l_whence=%s, l_start=%lld, l_len=%lld}", lock.type >= 0 && lock.type < 3 ? types[lock.type] : "?",
-		lock.whence >= 0 && lock.whence < 3 ? whences[lock.whence] : "?", (long long)lock.start, (long long)lock.len);
+	text_add(t, "{l_type=%s, l_whence=%s, l_start=%lld, l_len=%lld}",
+	    lock.type >= 0 && lock.type < 3 ? types[lock.type] : "?",
+	    lock.whence >= 0 && lock.whence < 3 ? whences[lock.whence] : "?", (long long)lock.start,
+	    (long long)lock.len);
 }
 
 static void print_limit_value(struct text *t, uint64_t value)
@@ -447,31 +460,83 @@ void print_wait_status(struct text *t, int status)
 void print_struct(struct text *t, struct lind_arg address, enum lind_layout layout, uint64_t bytes)
 {
 	switch (layout) {
-	case LIND_LAYOUT_BYTES: print_buffer(t, address, bytes); break;
-	case LIND_LAYOUT_STAT: print_stat(t, address); break;
-	case LIND_LAYOUT_STATX: print_statx(t, address); break;
-	case LIND_LAYOUT_STATFS: print_statfs(t, address); break;
-	case LIND_LAYOUT_POLLFD: print_poll(t, address, bytes); break;
-	case LIND_LAYOUT_EPOLL_EVENT: print_epoll(t, address, bytes, false); break;
-	case LIND_LAYOUT_KSIGACTION: print_sigaction(t, address); break;
-	case LIND_LAYOUT_KERNEL_SIGSET: print_signals(t, address); break;
-	case LIND_LAYOUT_SIGSET_ARG: print_sigset_arg(t, address); break;
-	case LIND_LAYOUT_IOVEC: print_iovecs(t, address, bytes / sizeof(struct iovec), -1); break;
-	case LIND_LAYOUT_FD_SET: print_set(t, address); break;
-	case LIND_LAYOUT_TIMESPEC: print_times(t, address, "nsec", bytes); break;
-	case LIND_LAYOUT_TIMEVAL: print_times(t, address, "usec", bytes); break;
-	case LIND_LAYOUT_ITIMERSPEC: print_itimer(t, address, "nsec"); break;
-	case LIND_LAYOUT_ITIMERVAL: print_itimer(t, address, "usec"); break;
-	case LIND_LAYOUT_SOCKADDR: print_sockaddr(t, address, bytes); break;
-	case LIND_LAYOUT_MSGHDR: print_msghdr(t, address, -1); break;
-	case LIND_LAYOUT_KERNEL_RUSAGE: print_rusage(t, address); break;
-	case LIND_LAYOUT_UTSNAME: print_utsname(t, address); break;
-	case LIND_LAYOUT_FLOCK: print_flock(t, address); break;
-	case LIND_LAYOUT_RLIMIT: print_rlimit(t, address); break;
-	case LIND_LAYOUT_INT: print_numbers(t, address, 4, bytes, true); break;
-	case LIND_LAYOUT_INT2: print_numbers(t, address, 4, 8, true); break;
-	case LIND_LAYOUT_UINT: print_numbers(t, address, 4, bytes, false); break;
-	case LIND_LAYOUT_LONG: print_numbers(t, address, 8, bytes, true); break;
-	default: text_add(t, address.value ? "%#llx" : "NULL", (unsigned long long)address.value); break;
+	case LIND_LAYOUT_BYTES:
+		print_buffer(t, address, bytes);
+		break;
+	case LIND_LAYOUT_STAT:
+		print_stat(t, address);
+		break;
+	case LIND_LAYOUT_STATX:
+		print_statx(t, address);
+		break;
+	case LIND_LAYOUT_STATFS:
+		print_statfs(t, address);
+		break;
+	case LIND_LAYOUT_POLLFD:
+		print_poll(t, address, bytes);
+		break;
+	case LIND_LAYOUT_EPOLL_EVENT:
+		print_epoll(t, address, bytes, false);
+		break;
+	case LIND_LAYOUT_KSIGACTION:
+		print_sigaction(t, address);
+		break;
+	case LIND_LAYOUT_KERNEL_SIGSET:
+		print_signals(t, address);
+		break;
+	case LIND_LAYOUT_SIGSET_ARG:
+		print_sigset_arg(t, address);
+		break;
+	case LIND_LAYOUT_IOVEC:
+		print_iovecs(t, address, bytes / sizeof(struct iovec), -1);
+		break;
+	case LIND_LAYOUT_FD_SET:
+		print_set(t, address);
+		break;
+	case LIND_LAYOUT_TIMESPEC:
+		print_times(t, address, "nsec", bytes);
+		break;
+	case LIND_LAYOUT_TIMEVAL:
+		print_times(t, address, "usec", bytes);
+		break;
+	case LIND_LAYOUT_ITIMERSPEC:
+		print_itimer(t, address, "nsec");
+		break;
+	case LIND_LAYOUT_ITIMERVAL:
+		print_itimer(t, address, "usec");
+		break;
+	case LIND_LAYOUT_SOCKADDR:
+		print_sockaddr(t, address, bytes);
+		break;
+	case LIND_LAYOUT_MSGHDR:
+		print_msghdr(t, address, -1);
+		break;
+	case LIND_LAYOUT_KERNEL_RUSAGE:
+		print_rusage(t, address);
+		break;
+	case LIND_LAYOUT_UTSNAME:
+		print_utsname(t, address);
+		break;
+	case LIND_LAYOUT_FLOCK:
+		print_flock(t, address);
+		break;
+	case LIND_LAYOUT_RLIMIT:
+		print_rlimit(t, address);
+		break;
+	case LIND_LAYOUT_INT:
+		print_numbers(t, address, 4, bytes, true);
+		break;
+	case LIND_LAYOUT_INT2:
+		print_numbers(t, address, 4, 8, true);
+		break;
+	case LIND_LAYOUT_UINT:
+		print_numbers(t, address, 4, bytes, false);
+		break;
+	case LIND_LAYOUT_LONG:
+		print_numbers(t, address, 8, bytes, true);
+		break;
+	default:
+		text_add(t, address.value ? "%#llx" : "NULL", (unsigned long long)address.value);
+		break;
 	}
 }

@@ -23,7 +23,10 @@ struct seen {
 	struct seen *next;
 };
 
-static struct { pthread_mutex_t lock; struct seen *first; } buckets[BUCKETS];
+static struct {
+	pthread_mutex_t lock;
+	struct seen *first;
+} buckets[BUCKETS];
 static bool agree;
 static atomic_bool told;
 
@@ -113,8 +116,9 @@ static int64_t on_call(const struct lind_call *c)
 	if (second == s.result)
 		return s.result;
 	if (agree || !atomic_exchange(&told, true))
-		lind_log("cage %llu: %s (%u): the first stack returns %lld, the second %lld%s", (unsigned long long)c->target, name_of(c->nr), c->nr,
-			(long long)s.result, (long long)second, agree ? ": EIO" : "; the first one counts, and further differences are not reported");
+		lind_log("cage %llu: %s (%u): the first stack returns %lld, the second %lld%s",
+		    (unsigned long long)c->target, name_of(c->nr), c->nr, (long long)s.result, (long long)second,
+		    agree ? ": EIO" : "; the first one counts, and further differences are not reported");
 	return agree ? -EIO : s.result;
 }
 
@@ -141,10 +145,14 @@ int main(int argc, char **argv)
 	static const struct lind_option options[] = {
 		{ 0, "agree", NULL, "require the same result of both stacks; else EIO", set_agree },
 	};
-	static const struct lind_composer composer = { .stacks = 2, .choose = choose, .when = when, .leaving = leaving };
+	static const struct lind_composer composer = {
+		.stacks = 2, .choose = choose, .when = when, .leaving = leaving
+	};
 
 	for (size_t i = 0; i < BUCKETS; i++)
 		pthread_mutex_init(&buckets[i].lock, NULL);
-	lind_options(options, 1, "Shows every call to the grates between the first %{ and %} and to those between the second.", &argc, &argv);
+	lind_options(options, 1,
+	    "Shows every call to the grates between the first %{ and %} and to those between the second.", &argc,
+	    &argv);
 	return lind_compose_run(&composer, argc, argv);
 }

@@ -19,9 +19,18 @@ static int64_t without_bits(const struct lind_call *c, int at)
 	return lind_forward(&changed);
 }
 
-static int64_t mode_1(const struct lind_call *c) { return without_bits(c, 1); }
-static int64_t mode_2(const struct lind_call *c) { return without_bits(c, 2); }
-static int64_t mode_3(const struct lind_call *c) { return without_bits(c, 3); }
+static int64_t mode_1(const struct lind_call *c)
+{
+	return without_bits(c, 1);
+}
+static int64_t mode_2(const struct lind_call *c)
+{
+	return without_bits(c, 2);
+}
+static int64_t mode_3(const struct lind_call *c)
+{
+	return without_bits(c, 3);
+}
 
 LIND_RAW("alters", open, mode_2);
 LIND_RAW("alters", openat, mode_3);
@@ -60,12 +69,14 @@ static bool is_access_list(const char *name)
 	return !strncmp(name, "system.posix_acl_", strlen("system.posix_acl_"));
 }
 
-static long on_setxattr(struct lind_cx *cx, const char *path, const char *name, struct lind_arg value, size_t length, int flags)
+static long on_setxattr(
+    struct lind_cx *cx, const char *path, const char *name, struct lind_arg value, size_t length, int flags)
 {
 	return is_access_list(name) ? -EPERM : lind_forward_setxattr(cx, path, name, value, length, flags);
 }
 
-static long on_lsetxattr(struct lind_cx *cx, const char *path, const char *name, struct lind_arg value, size_t length, int flags)
+static long on_lsetxattr(
+    struct lind_cx *cx, const char *path, const char *name, struct lind_arg value, size_t length, int flags)
 {
 	return is_access_list(name) ? -EPERM : lind_forward_lsetxattr(cx, path, name, value, length, flags);
 }
@@ -91,7 +102,8 @@ LIND_OPTION("b", "force-bits", "value");
 int main(int argc, char **argv)
 {
 	static const struct lind_option options[] = {
-		{ 'b', "force-bits", "MODE", "remove these permissions, in octal, from new files (default 077)", force_bits },
+		{ 'b', "force-bits", "MODE", "remove these permissions, in octal, from new files (default 077)",
+		    force_bits },
 	};
 
 	forced = 077;

@@ -12,7 +12,8 @@ void chain_start(const struct start *start, uint8_t hash[HASH])
 	blake3_hasher_finalize(&h, hash, HASH);
 }
 
-void chain_block(uint8_t hash[HASH], const struct start *start, const struct block *block, const void *records, struct statement *statement)
+void chain_block(uint8_t hash[HASH], const struct start *start, const struct block *block, const void *records,
+    struct statement *statement)
 {
 	blake3_hasher h;
 

@@ -25,8 +25,9 @@ struct buffer {
 };
 
 static struct buffer buffers[2];
-static pthread_mutex_t adding = PTHREAD_MUTEX_INITIALIZER;	/* current, and what is in it */
-static pthread_mutex_t writing = PTHREAD_MUTEX_INITIALIZER;	/* the other buffer, the files, the chain; taken after `adding` */
+static pthread_mutex_t adding = PTHREAD_MUTEX_INITIALIZER; /* current, and what is in it */
+static pthread_mutex_t writing =
+    PTHREAD_MUTEX_INITIALIZER; /* the other buffer, the files, the chain; taken after `adding` */
 static struct buffer *current = &buffers[0];
 static uint64_t records, blocks;
 
@@ -100,7 +101,8 @@ static void write_block(struct buffer *b)
 	signed_head.statement = statement;
 	memcpy(signed_head.signature, seal.signature, SIGNATURE);
 	if (!write_all(file, b, sizeof b->block + size + sizeof seal) ||
-	    pwrite(head, &signed_head, sizeof signed_head, (off_t)(b->block.number % 2 * sizeof signed_head)) != sizeof signed_head) {
+	    pwrite(head, &signed_head, sizeof signed_head, (off_t)(b->block.number % 2 * sizeof signed_head)) !=
+		sizeof signed_head) {
 		lind_log("the log cannot be written: %s; calls that belong in it fail from now on", strerror(errno));
 		__atomic_store_n(&broken, true, __ATOMIC_RELEASE);
 	}

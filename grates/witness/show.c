@@ -63,8 +63,8 @@ static void show_record(const struct record *r, const uint8_t *at, uint64_t numb
 
 	call_of(r, at, &call, &pieces);
 	text_init(&line);
-	text_add(&line, "%" PRIu64 " %" PRIu64 ".%09u cage %u%s ", number, r->time / 1000000000, (unsigned)(r->time % 1000000000), r->cage,
-		r->of_grate ? " (a grate)" : "");
+	text_add(&line, "%" PRIu64 " %" PRIu64 ".%09u cage %u%s ", number, r->time / 1000000000,
+	    (unsigned)(r->time % 1000000000), r->cage, r->of_grate ? " (a grate)" : "");
 	if (t.row && r->arguments == t.row->count)
 		put_known(&line, &t);
 	else

@@ -16,12 +16,12 @@
 /* A head as it was found. */
 struct found {
 	const char *name;
-	int fd, error;			/* where it is open, or why it is not */
-	bool copy;			/* made earlier: the log may be longer */
+	int fd, error;   /* where it is open, or why it is not */
+	bool copy;   /* made earlier: the log may be longer */
 	struct head at[2];
 	size_t size;
 	bool is_signed[2];
-	const struct statement *newest;	/* or NULL */
+	const struct statement *newest; /* or NULL */
 };
 
 struct state {
@@ -141,8 +141,9 @@ static bool read_head(struct found *h, const struct start *start)
 	for (int i = 0; i < 2; i++) {
 		const struct statement *said = &h->at[i].statement;
 
-		h->is_signed[i] = h->size >= (i + 1u) * sizeof *h->at && !memcmp(said->id, start->id, sizeof start->id) &&
-			!crypto_ed25519_check(h->at[i].signature, start->key, (const uint8_t *)said, sizeof *said);
+		h->is_signed[i] = h->size >= (i + 1u) * sizeof *h->at &&
+		    !memcmp(said->id, start->id, sizeof start->id) &&
+		    !crypto_ed25519_check(h->at[i].signature, start->key, (const uint8_t *)said, sizeof *said);
 		if (h->is_signed[i] && (!h->newest || said->blocks > h->newest->blocks))
 			h->newest = said;
 	}
@@ -164,7 +165,7 @@ static bool is_whole(const struct state *s)
 	if (s->blocks == 1)
 		return h->size == sizeof *h->at && h->is_signed[0];
 	return h->size == sizeof h->at && h->is_signed[0] && h->is_signed[1] && h->newest == &h->at[newest].statement &&
-		h->at[!newest].statement.blocks + 1 == s->blocks && !memcmp(h->at[!newest].statement.hash, s->before, HASH);
+	    h->at[!newest].statement.blocks + 1 == s->blocks && !memcmp(h->at[!newest].statement.hash, s->before, HASH);
 }
 
 /* The log must be as long as its head says; the head may be one block behind, when the grate was
@@ -179,8 +180,8 @@ static int check_head(const struct state *s)
 	if (!newest)
 		return wrong_head(s, h->size < sizeof *h->at ? "cut off" : "has no signature of this log's key");
 	if (newest->blocks > s->blocks) {
-		printf("%s: cut off: the head says %llu records, and there are %llu\n", lind_shown(s->name), (unsigned long long)newest->records,
-			(unsigned long long)s->records);
+		printf("%s: cut off: the head says %llu records, and there are %llu\n", lind_shown(s->name),
+		    (unsigned long long)newest->records, (unsigned long long)s->records);
 		return 1;
 	}
 	if (memcmp(newest->hash, s->at_head, HASH) || (!h->copy && newest->blocks + 1 < s->blocks))
@@ -188,7 +189,9 @@ static int check_head(const struct state *s)
 	if (h->copy || !s->last)
 		return 0;
 	if (newest->blocks < s->blocks && (h->is_signed[(s->blocks - 1) % 2] || h->size == sizeof *h->at)) {
-		wrong_head(s, "does not know the last block: it is an older one, or the grate was killed before it could write this one");
+		wrong_head(s,
+		    "does not know the last block: it is an older one, or the grate was killed before it could write "
+		    "this one");
 		return 2;
 	}
 	return is_whole(s) ? 0 : wrong_head(s, "was changed");
@@ -218,9 +221,12 @@ static int check(struct state *s, const char *key, bool show)
 		;
 	if (r > 0 || (r = s->head.name ? check_head(s) : 0))
 		return r;
-	printf("%s: %llu records in %llu blocks, %s%s\n", lind_shown(s->name), (unsigned long long)s->records, (unsigned long long)s->blocks,
-		s->last ? "whole" : "unchanged as far as it goes, but it does not end: the grate runs, was killed, or the end was cut off",
-		key ? "" : "; signed by the key in the log, which nobody vouches for without --public");
+	printf("%s: %llu records in %llu blocks, %s%s\n", lind_shown(s->name), (unsigned long long)s->records,
+	    (unsigned long long)s->blocks,
+	    s->last ? "whole"
+		    : "unchanged as far as it goes, but it does not end: the grate runs, was killed, or the end was "
+		      "cut off",
+	    key ? "" : "; signed by the key in the log, which nobody vouches for without --public");
 	return s->last ? 0 : 2;
 }
 

@@ -13,7 +13,7 @@
 #include "strace.h"
 #include "witness.h"
 
-#define TEXT_MAX 1024			/* of a path, in the log */
+#define TEXT_MAX 1024   /* of a path, in the log */
 
 LIND_DECLARE("alters", any);
 /* Not among any, which leaves them out. */
@@ -90,9 +90,12 @@ static bool is_grate(uint64_t cage)
 	return false;
 }
 
-static bool put(const struct lind_call *c, const struct lind_syscall *row, const void *texts, size_t texts_size, int64_t result)
+static bool put(
+    const struct lind_call *c, const struct lind_syscall *row, const void *texts, size_t texts_size, int64_t result)
 {
-	struct record record = { .nr = (uint16_t)c->nr, .arguments = row ? row->count : 6, .cage = (uint32_t)c->target, .result = result };
+	struct record record = {
+		.nr = (uint16_t)c->nr, .arguments = row ? row->count : 6, .cage = (uint32_t)c->target, .result = result
+	};
 	struct timespec now;
 	uint64_t arguments[6];
 
@@ -147,16 +150,17 @@ static int64_t on_last_call(const struct lind_call *c)
 static bool has_text(const struct lind_syscall *row)
 {
 	for (int i = 0; i < row->count; i++)
-		if (row->args[i].kind == LIND_PATH || (row->args[i].kind == LIND_IN && row->args[i].layout == LIND_LAYOUT_SOCKADDR))
+		if (row->args[i].kind == LIND_PATH ||
+		    (row->args[i].kind == LIND_IN && row->args[i].layout == LIND_LAYOUT_SOCKADDR))
 			return true;
 	return false;
 }
 
 static bool by_default(const struct lind_syscall *row)
 {
-	static const uint32_t others[] = { SYS_clone, SYS_execve, SYS_execveat, SYS_spawn, SYS_exit, SYS_exit_group, SYS_kill, SYS_tkill, SYS_tgkill,
-		SYS_connect, SYS_bind, SYS_accept, SYS_accept4, SYS_sendto, SYS_setuid, SYS_setgid, SYS_setresuid, SYS_setresgid, SYS_ftruncate,
-		SYS_fchmod, SYS_fchown };
+	static const uint32_t others[] = { SYS_clone, SYS_execve, SYS_execveat, SYS_spawn, SYS_exit, SYS_exit_group,
+		SYS_kill, SYS_tkill, SYS_tgkill, SYS_connect, SYS_bind, SYS_accept, SYS_accept4, SYS_sendto, SYS_setuid,
+		SYS_setgid, SYS_setresuid, SYS_setresgid, SYS_ftruncate, SYS_fchmod, SYS_fchown };
 
 	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
 		if (others[i] == row->nr)
@@ -179,14 +183,18 @@ static size_t add_handlers(struct lind_handler *on)
 		if (row->nr > 1000 && row->nr != SYS_spawn)
 			continue;
 		if (chosen ? selected(row) : by_default(row))
-			on[n++] = (struct lind_handler){ row->nr, last ? on_last_call : has_text(row) ? on_text_call : on_call };
+			on[n++] = (struct lind_handler){ row->nr,
+				last                ? on_last_call
+				    : has_text(row) ? on_text_call
+						    : on_call };
 	}
 	return n;
 }
 
 static const char *says(uint32_t nr)
 {
-	return nr == SYS_exit || nr == SYS_exit_group ? "sees, and logs" : "sees, and logs; refuses with EIO if it cannot";
+	return nr == SYS_exit || nr == SYS_exit_group ? "sees, and logs"
+						      : "sees, and logs; refuses with EIO if it cannot";
 }
 
 static void ended(int status)
@@ -278,7 +286,10 @@ static int verify_main(int argc, char **argv)
 	bool show = false, no_head = false;
 
 	for (int i = 1; i < argc; i++) {
-		const char **to = !strcmp(argv[i], "--verify") ? &log : !strcmp(argv[i], "--public") ? &key : !strcmp(argv[i], "--head") ? &head : NULL;
+		const char **to = !strcmp(argv[i], "--verify") ? &log
+		    : !strcmp(argv[i], "--public")             ? &key
+		    : !strcmp(argv[i], "--head")               ? &head
+							       : NULL;
 
 		if (to && argv[i + 1])
 			*to = argv[++i];
@@ -287,7 +298,8 @@ static int verify_main(int argc, char **argv)
 		else if (!strcmp(argv[i], "--no-head"))
 			no_head = true;
 		else
-			lind_die("--verify LOG takes --public HEX, --head FILE, --no-head and --show, not '%s'", argv[i]);
+			lind_die(
+			    "--verify LOG takes --public HEX, --head FILE, --no-head and --show, not '%s'", argv[i]);
 	}
 	return verify(log, no_head ? NULL : head ? head : log, head, key, show);
 }
@@ -302,17 +314,24 @@ LIND_OPTION("-", "public", "value");
 int main(int argc, char **argv)
 {
 	static const struct lind_option list[] = {
-		{ 'o', "log", "FILE", "write the log to FILE, which must not exist, and its head to FILE.head", set_log },
-		{ 'e', NULL, "EXPR", "select calls by trace=CALLS: names, or classes such as %file; ! in front excludes them", set_calls },
-		{ 'k', "key", "FILE", "sign with this key, made if missing (default: a key that nobody keeps)", set_key },
-		{ 0, "verify", "LOG", "check a log; must be the first option, with --public HEX, --head FILE, --no-head, --show", set_verify },
+		{ 'o', "log", "FILE", "write the log to FILE, which must not exist, and its head to FILE.head",
+		    set_log },
+		{ 'e', NULL, "EXPR",
+		    "select calls by trace=CALLS: names, or classes such as %file; ! in front excludes them",
+		    set_calls },
+		{ 'k', "key", "FILE", "sign with this key, made if missing (default: a key that nobody keeps)",
+		    set_key },
+		{ 0, "verify", "LOG",
+		    "check a log; must be the first option, with --public HEX, --head FILE, --no-head, --show",
+		    set_verify },
 	};
 	static const struct lind_lifecycle lifecycle = { .end = ended };
 	static struct lind_handler on[1024];
 
 	if (argc > 2 && !strcmp(argv[1], "--verify"))
 		return verify_main(argc, argv);
-	lind_options(list, sizeof list / sizeof *list, "Writes a log of system calls that cannot be changed unnoticed.", &argc, &argv);
+	lind_options(list, sizeof list / sizeof *list, "Writes a log of system calls that cannot be changed unnoticed.",
+	    &argc, &argv);
 	if (!log_path)
 		lind_die("give it a log: --log FILE");
 	if (!lind_explains())

@@ -42,7 +42,7 @@ static bool matches(const char *path, const char *pattern)
 	return false;
 }
 
-enum relation { APART, ABOVE, BELOW };	/* BELOW is also what is protected itself */
+enum relation { APART, ABOVE, BELOW }; /* BELOW is also what is protected itself */
 
 /* The name at the beginning of a path, without the slashes before it; `*rest` is what follows. */
 static size_t first(const char *path, const char **name, const char **rest)
@@ -64,13 +64,29 @@ static size_t first(const char *path, const char **name, const char **rest)
  */
 static int folded(const char **at, const char *end)
 {
-	static const struct { const char *bytes; int letter; } known[] = {
-		{ "\xc5\xbf", 's' }, { "\xe2\x84\xaa", 'k' },	/* long s, Kelvin sign */
+	static const struct {
+		const char *bytes;
+		int letter;
+	} known[] = {
+		{ "\xc5\xbf", 's' },
+		{ "\xe2\x84\xaa", 'k' }, /* long s, Kelvin sign */
 		/* What has no width: soft hyphen, joiner, marks of direction, selectors of variants, the mark
 		 * of byte order. */
-		{ "\xc2\xad", 0 }, { "\xcd\x8f", 0 }, { "\xd8\x9c", 0 }, { "\xe1\x85\x9f", 0 }, { "\xe1\x85\xa0", 0 }, { "\xe1\x9e\xb4", 0 },
-		{ "\xe1\x9e\xb5", 0 }, { "\xe1\xa0\x8b", 0 }, { "\xe1\xa0\x8c", 0 }, { "\xe1\xa0\x8d", 0 }, { "\xe1\xa0\x8e", 0 }, { "\xe1\xa0\x8f", 0 },
-		{ "\xe3\x85\xa4", 0 }, { "\xef\xbb\xbf", 0 }, { "\xef\xbe\xa0", 0 },
+		{ "\xc2\xad", 0 },
+		{ "\xcd\x8f", 0 },
+		{ "\xd8\x9c", 0 },
+		{ "\xe1\x85\x9f", 0 },
+		{ "\xe1\x85\xa0", 0 },
+		{ "\xe1\x9e\xb4", 0 },
+		{ "\xe1\x9e\xb5", 0 },
+		{ "\xe1\xa0\x8b", 0 },
+		{ "\xe1\xa0\x8c", 0 },
+		{ "\xe1\xa0\x8d", 0 },
+		{ "\xe1\xa0\x8e", 0 },
+		{ "\xe1\xa0\x8f", 0 },
+		{ "\xe3\x85\xa4", 0 },
+		{ "\xef\xbb\xbf", 0 },
+		{ "\xef\xbe\xa0", 0 },
 	};
 
 	while (*at < end) {
@@ -79,7 +95,9 @@ static int folded(const char **at, const char *end)
 		bool skipped = false;
 
 		/* U+200B to U+200F, U+202A to U+202E, U+2060 to U+206F; U+FE00 to U+FE0F. */
-		if (left >= 3 && c[0] == 0xe2 && ((c[1] == 0x80 && ((c[2] >= 0x8b && c[2] <= 0x8f) || (c[2] >= 0xaa && c[2] <= 0xae))) || (c[1] == 0x81 && c[2] >= 0xa0 && c[2] <= 0xaf)))
+		if (left >= 3 && c[0] == 0xe2 &&
+		    ((c[1] == 0x80 && ((c[2] >= 0x8b && c[2] <= 0x8f) || (c[2] >= 0xaa && c[2] <= 0xae))) ||
+			(c[1] == 0x81 && c[2] >= 0xa0 && c[2] <= 0xaf)))
 			skipped = true;
 		if (left >= 3 && c[0] == 0xef && c[1] == 0xb8 && c[2] >= 0x80 && c[2] <= 0x8f)
 			skipped = true;
@@ -162,8 +180,9 @@ static enum relation relation(const char *path, const char *protected)
 	/* The star matches any bytes. */
 	if (wanted_length == 1 && *wanted == '*')
 		return relation(rest, more);
-	if (memchr(wanted, '*', wanted_length) || memchr(wanted, '?', wanted_length) ? is_one_of(wanted, wanted_length, name, length) :
-	    same_name(name, length, wanted, wanted_length))
+	if (memchr(wanted, '*', wanted_length) || memchr(wanted, '?', wanted_length)
+		? is_one_of(wanted, wanted_length, name, length)
+		: same_name(name, length, wanted, wanted_length))
 		return relation(rest, more);
 	return APART;
 }
@@ -218,7 +237,8 @@ static bool is_protected(const char *path, unsigned effect)
 	for (size_t i = 0; i < protected_count; i++) {
 		enum relation found = relation(path, protected[i]);
 
-		if (found == BELOW || (found == ABOVE && effect & (LIND_DOES_CREATE | LIND_DOES_REMOVE | LIND_DOES_LINK)))
+		if (found == BELOW ||
+		    (found == ABOVE && effect & (LIND_DOES_CREATE | LIND_DOES_REMOVE | LIND_DOES_LINK)))
 			return true;
 	}
 	return hidden_in(path, &name);
@@ -234,7 +254,8 @@ static bool is_below(const char *path, char *const *list, size_t length)
 
 static bool may_change(const char *path, unsigned effect)
 {
-	if (is_protected(path, effect) || (is_below(path, confined, confined_count) && !is_below(path, inside, inside_count)))
+	if (is_protected(path, effect) ||
+	    (is_below(path, confined, confined_count) && !is_below(path, inside, inside_count)))
 		return false;
 	if (!count)
 		return true;
@@ -284,7 +305,9 @@ static const char *why(const char *path, unsigned effect)
 	}
 	if (!is_protected(path, effect) && is_below(path, inside, inside_count))
 		return "may not be moved from there";
-	return is_protected(path, effect) || is_below(path, confined, confined_count) ? "may not be changed" : "not among the paths that may be changed";
+	return is_protected(path, effect) || is_below(path, confined, confined_count)
+	    ? "may not be changed"
+	    : "not among the paths that may be changed";
 }
 
 static const char *add(char ***list, size_t *length, const char *value)
@@ -358,7 +381,10 @@ static const char *let_be(const char *value)
 
 static const char *answer(const char *value)
 {
-	static const struct { const char *name; int number; } known[] = { { "EACCES", EACCES }, { "EPERM", EPERM }, { "EROFS", EROFS } };
+	static const struct {
+		const char *name;
+		int number;
+	} known[] = { { "EACCES", EACCES }, { "EPERM", EPERM }, { "EROFS", EROFS } };
 
 	for (size_t i = 0; i < sizeof known / sizeof *known; i++)
 		if (!strcmp(value, known[i].name)) {
@@ -378,18 +404,29 @@ LIND_OPTION("e", "errno", "value");
 int main(int argc, char **argv)
 {
 	static const struct lind_option options[] = {
-		{ 'a', "allow", "PATTERN", "allow changes to these paths: *, ? and [...] as in a shell, /** for everything below", allow },
-		{ 'p', "protect", "PATH", "forbid changes to PATH and below, even if --allow matches: ** for any directories, * and ? in names; without --allow, all other paths may be changed", protect },
-		{ 0, "confine", "PATH", "forbid changes to PATH and below, except below the paths of --inside", confine },
-		{ 0, "inside", "PATH", "allow changes to confined paths below PATH; directories cannot be moved out of it", let_inside },
+		{ 'a', "allow", "PATTERN",
+		    "allow changes to these paths: *, ? and [...] as in a shell, /** for everything below", allow },
+		{ 'p', "protect", "PATH",
+		    "forbid changes to PATH and below, even if --allow matches: ** for any directories, * and ? in "
+		    "names; without --allow, all other paths may be changed",
+		    protect },
+		{ 0, "confine", "PATH", "forbid changes to PATH and below, except below the paths of --inside",
+		    confine },
+		{ 0, "inside", "PATH",
+		    "allow changes to confined paths below PATH; directories cannot be moved out of it", let_inside },
 		{ 0, "hidden", "PATH", "forbid changes below PATH to each name that begins with a dot", hide },
-		{ 0, "harmless", "NAMES", "except these names from --hidden: patterns with * and ?, separated by slashes", let_be },
-		{ 0, "given", NULL, "keep the open files of the caller writable, whatever their paths are", keep_given },
+		{ 0, "harmless", "NAMES",
+		    "except these names from --hidden: patterns with * and ?, separated by slashes", let_be },
+		{ 0, "given", NULL, "keep the open files of the caller writable, whatever their paths are",
+		    keep_given },
 		{ 'e', "errno", "NAME", "return this error for other changes: EACCES (default), EPERM, EROFS", answer },
 	};
 
-	guard = (struct lind_guard){ .may_change = may_change, .may_move_all_in = may_move_all_in, .refusal = EACCES, .why = why };
-	lind_options(options, sizeof options / sizeof *options, "Lets clients change only files whose paths match.", &argc, &argv);
+	guard = (struct lind_guard){
+		.may_change = may_change, .may_move_all_in = may_move_all_in, .refusal = EACCES, .why = why
+	};
+	lind_options(options, sizeof options / sizeof *options, "Lets clients change only files whose paths match.",
+	    &argc, &argv);
 	lind_guard_begin(&guard);
 	return lind_grate_main(argc, argv);
 }

@@ -17,7 +17,8 @@ extern const unsigned lind_symbol_count;
 void __dl_seterr(const char *format, ...);
 
 /* Libraries that a program of Linux loads; here they are part of the program. */
-static const char *const parts[] = {"libc", "libm", "libdl", "libpthread", "librt", "libutil", "libresolv", "libcrypt"};
+static const char *const parts[] = { "libc", "libm", "libdl", "libpthread", "librt", "libutil", "libresolv",
+	"libcrypt" };
 
 static int is_part(const char *file)
 {
@@ -40,7 +41,10 @@ void *dlopen(const char *file, int mode)
 	return 0;
 }
 
-static int compare(const void *name, const void *symbol) { return strcmp(name, ((const struct symbol *)symbol)->name); }
+static int compare(const void *name, const void *symbol)
+{
+	return strcmp(name, ((const struct symbol *)symbol)->name);
+}
 
 void *dlsym(void *restrict handle, const char *restrict name)
 {

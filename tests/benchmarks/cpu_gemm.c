@@ -1,7 +1,7 @@
 /* C kernel: a product of two 256 x 256 matrices of doubles, written as in a textbook. */
 #include "bench.h"
 
-#define N 256
+#define N     256
 #define LOOPS 10
 
 static double a[N][N], b[N][N], c[N][N];

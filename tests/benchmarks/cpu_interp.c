@@ -14,7 +14,7 @@ enum reg { I, J, COUNT, ONE, BOUND, FLAG, TEST };
 
 /* An instruction: the operation in the low byte, then register a, then either b and c or a signed
  * 16-bit value. */
-#define OP(op, a, b, c) ((uint32_t)(op) | (uint32_t)(a) << 8 | (uint32_t)(b) << 16 | (uint32_t)(c) << 24)
+#define OP(op, a, b, c)         ((uint32_t)(op) | (uint32_t)(a) << 8 | (uint32_t)(b) << 16 | (uint32_t)(c) << 24)
 #define IMMEDIATE(op, a, value) ((uint32_t)(op) | (uint32_t)(a) << 8 | (uint32_t)(uint16_t)(value) << 16)
 
 /* for (i = 2; i < bound; i++) if (!flags[i]) { count++; for (j = i + i; j < bound; j += i) flags[j]
@@ -54,16 +54,36 @@ static __attribute__((noinline)) int64_t run(const uint32_t *pc)
 		int32_t value = (int16_t)(in >> 16);
 
 		switch ((enum op)(in & 255)) {
-		case SET: *a = value; break;
-		case MOVE: *a = r[b]; break;
-		case ADD: *a = r[b] + r[c]; break;
-		case ADDI: *a = r[b] + (int8_t)c; break;
-		case LESS: *a = r[b] < r[c]; break;
-		case JUMPZ: if (!*a) pc += value; break;
-		case JUMP: pc += value; break;
-		case LOAD: *a = memory[r[b]]; break;
-		case STORE: memory[r[b]] = *a; break;
-		case HALT: return *a;
+		case SET:
+			*a = value;
+			break;
+		case MOVE:
+			*a = r[b];
+			break;
+		case ADD:
+			*a = r[b] + r[c];
+			break;
+		case ADDI:
+			*a = r[b] + (int8_t)c;
+			break;
+		case LESS:
+			*a = r[b] < r[c];
+			break;
+		case JUMPZ:
+			if (!*a)
+				pc += value;
+			break;
+		case JUMP:
+			pc += value;
+			break;
+		case LOAD:
+			*a = memory[r[b]];
+			break;
+		case STORE:
+			memory[r[b]] = *a;
+			break;
+		case HALT:
+			return *a;
 		}
 	}
 }

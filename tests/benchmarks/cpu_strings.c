@@ -8,7 +8,7 @@
 
 #define WORDS 20000
 #define LOOPS 300
-#define LINE 128
+#define LINE  128
 
 static char text[WORDS * 16], copy[WORDS * 16];
 

@@ -10,8 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define DIR_NAME "fs_meta.tmp"
-#define FILES 1000
+#define DIR_NAME  "fs_meta.tmp"
+#define FILES     1000
 #define FILE_NAME DIR_NAME "/f500"
 
 static void name_of(int i, char *name, size_t size)

@@ -17,8 +17,8 @@ static char ipc_buffer[IPC_LARGEST];
 static int ipc_whole(int fd, size_t size, int writing)
 {
 	for (size_t done = 0; done < size;) {
-		ssize_t n = writing ? write(fd, ipc_buffer + done, size - done)
-				    : read(fd, ipc_buffer + done, size - done);
+		ssize_t n =
+		    writing ? write(fd, ipc_buffer + done, size - done) : read(fd, ipc_buffer + done, size - done);
 		if (n <= 0)
 			return 0;
 		done += (size_t)n;

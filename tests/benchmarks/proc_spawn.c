@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #define LOOPS 2000
-#define WARM 20
+#define WARM  20
 
 extern char **environ;
 

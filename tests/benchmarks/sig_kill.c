@@ -58,8 +58,14 @@ static const struct {
 	const char *name;
 	void (*act)(void);
 } children[] = {
-	{ "Kill waiting", wait_in_read }, { "Kill waiting", wait_for_signal }, { "Kill waiting", sleep_long }, { "Kill waiting", wait_in_poll },
-	{ "Kill calling", call },	  { "Kill spinning", spin },	       { "Kill copying", copy },	   { "Kill throwing", throw },
+	{ "Kill waiting", wait_in_read },
+	{ "Kill waiting", wait_for_signal },
+	{ "Kill waiting", sleep_long },
+	{ "Kill waiting", wait_in_poll },
+	{ "Kill calling", call },
+	{ "Kill spinning", spin },
+	{ "Kill copying", copy },
+	{ "Kill throwing", throw },
 };
 
 #define CHILDREN (sizeof children / sizeof children[0])
@@ -103,7 +109,8 @@ int main(void)
 				total += took;
 				worst = took > worst ? took : worst;
 			}
-		emit_result(children[first].name, 0, KILLS * (long)(end - first), total / (double)(KILLS * (end - first)));
+		emit_result(
+		    children[first].name, 0, KILLS * (long)(end - first), total / (double)(KILLS * (end - first)));
 	}
 	emit_result("Kill, the longest", 0, KILLS * (long)CHILDREN, worst);
 	return 0;

@@ -19,9 +19,11 @@
 
 static int check_failures;
 
-static inline int check_fail(const char *file, int line, const char *expression, const char *want, const char *got, int error)
+static inline int check_fail(
+    const char *file, int line, const char *expression, const char *want, const char *got, int error)
 {
-	printf("%s:%d: %s: expected %s, got %s (errno %d, %s)\n", file, line, expression, want, got, error, strerror(error));
+	printf("%s:%d: %s: expected %s, got %s (errno %d, %s)\n", file, line, expression, want, got, error,
+	    strerror(error));
 	fflush(stdout);
 	if (++check_failures == 30)
 		exit(1);
@@ -77,15 +79,25 @@ static inline int check_null(const void *pointer)
 /* True if x is. */
 #define CHECK(x) check_true(__FILE__, __LINE__, #x, !!(x))
 /* Two integers are equal. */
-#define CHECK_EQ(x, want) check_equal(__FILE__, __LINE__, #x, (long long)(x), (long long)(want))
+#define CHECK_EQ(x, want)  check_equal(__FILE__, __LINE__, #x, (long long)(x), (long long)(want))
 #define CHECK_STR(x, want) check_string(__FILE__, __LINE__, #x, x, want)
 /* x fails (-1; NULL or MAP_FAILED for a pointer) with this errno. */
 #define CHECK_ERRNO(x, want) \
-	(errno = 0, check_errno(__FILE__, __LINE__, #x, \
-				_Generic((x), void *: check_null, char *: check_null, FILE *: check_null, DIR *: check_null, \
-					 default: check_minus_one)(x), want))
+	(errno = 0, \
+	    check_errno(__FILE__, __LINE__, #x, \
+		_Generic((x), \
+		    void *: check_null, \
+		    char *: check_null, \
+		    FILE *: check_null, \
+		    DIR *: check_null, \
+		    default: check_minus_one)(x), \
+		want))
 /* Like CHECK, and ends the program if it fails. */
-#define NEED(x) do { if (!CHECK(x)) exit(1); } while (0)
+#define NEED(x) \
+	do { \
+		if (!CHECK(x)) \
+			exit(1); \
+	} while (0)
 
 /* Ends with the status that means: cannot be tested here, for this reason. */
 static inline __attribute__((noreturn)) void check_skip(const char *reason)

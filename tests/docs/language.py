@@ -27,6 +27,7 @@ from pathlib import Path
 TOP = Path(__file__).resolve().parents[2]
 BUDGETS = Path(__file__).with_name("language.toml")
 COLUMNS = 100
+OF_C = (".rs", ".c", ".h", ".cpp", ".hpp", ".cc")
 
 # The rules, and what a fault against each is called.
 RULES = {"openings": "sentences begin with a relative clause", "phrases": "sentences have a phrase of PHRASES", "wide": "lines of comments are wider than 100 columns"}
@@ -107,7 +108,7 @@ def prose(path: Path) -> list[tuple[int, str]]:
     source = path.read_text(errors="replace")
     if path.suffix == ".md":
         return list(enumerate(source.split("\n"), 1))
-    if path.suffix in (".rs", ".c", ".h", ".cpp", ".hpp", ".cc"):
+    if path.suffix in OF_C:
         return list(of_c(source, path.suffix == ".rs"))
     if path.suffix == ".py" or source.startswith("#!") and "python" in source.split("\n", 1)[0]:
         return list(of_python(source))
@@ -136,8 +137,9 @@ def faults(name: str) -> Iterator[tuple[str, int, str]]:
     path = TOP / name
     lines = prose(path)
     source = path.read_text(errors="replace").split("\n")
+    mark = r"\s*(//|/?\*)" if path.suffix in OF_C else r"\s*#"
     for number, _ in lines:
-        if path.suffix != ".md" and number <= len(source) and len(source[number - 1]) > COLUMNS and re.match(r"\s*(//|/?\*|#)", source[number - 1]):
+        if path.suffix != ".md" and number <= len(source) and len(source[number - 1]) > COLUMNS and re.match(mark, source[number - 1]):
             yield "wide", number, source[number - 1].strip()
     for text in paragraphs(lines):
         for sentence in text.sentences():

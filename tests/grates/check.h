@@ -6,7 +6,8 @@
 #include <stdio.h>
 
 #define IS(what, wanted) is(#what, (long)(what), (long)(wanted), __LINE__)
-#define FAILS(call, with) (errno = 0, is(#call, (long)(call), -1, __LINE__), is(#call " fails with", errno, with, __LINE__))
+#define FAILS(call, with) \
+	(errno = 0, is(#call, (long)(call), -1, __LINE__), is(#call " fails with", errno, with, __LINE__))
 
 static int wrong;
 

@@ -163,9 +163,20 @@ static void fork_with_groups(void)
 
 int main(int argc, char **argv)
 {
-	static const struct { const char *name; void (*run)(void); } ways[] = {
-		{ "compute", compute }, { "deaf", deafly_compute }, { "fifo", read_fifo }, { "lock", lock_twice }, { "handler", handle },
-		{ "ignore", ignore }, { "threads", make_threads }, { "processes", make_processes }, { "stop", stop }, { "vfork", lend_memory },
+	static const struct {
+		const char *name;
+		void (*run)(void);
+	} ways[] = {
+		{ "compute", compute },
+		{ "deaf", deafly_compute },
+		{ "fifo", read_fifo },
+		{ "lock", lock_twice },
+		{ "handler", handle },
+		{ "ignore", ignore },
+		{ "threads", make_threads },
+		{ "processes", make_processes },
+		{ "stop", stop },
+		{ "vfork", lend_memory },
 		{ "groups", fork_with_groups },
 	};
 

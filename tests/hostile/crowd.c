@@ -16,8 +16,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define SPAN (256u << 20)
-#define PAGE 4096
+#define SPAN    (256u << 20)
+#define PAGE    4096
 #define SECONDS 3
 
 static char *span;

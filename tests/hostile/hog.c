@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #define MOST 200000
-#define MIB (1 << 20)
+#define MIB  (1 << 20)
 
 static char mib[MIB];
 static char name[64];
@@ -43,7 +43,10 @@ static int undo(int n)
 static int messages(int n)
 {
 	static int id = -1;
-	struct { long type; char text; } empty = { 1, 0 };
+	struct {
+		long type;
+		char text;
+	} empty = { 1, 0 };
 
 	if (n % 16384 == 0 && (id = msgget(IPC_PRIVATE, 0600 | IPC_CREAT)) < 0)
 		return -1;
@@ -75,7 +78,8 @@ static int locks(int n)
 
 	if (n == 0)
 		fd = open("/locked", O_RDWR | O_CREAT, 0600);
-	return fcntl(fd, F_SETLK, &(struct flock){ .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 2 * n, .l_len = 1 });
+	return fcntl(
+	    fd, F_SETLK, &(struct flock){ .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 2 * n, .l_len = 1 });
 }
 
 static int posix_queues(int n)
@@ -141,16 +145,30 @@ static int nested(int n)
 	int next = epoll_create1(0);
 
 	(void)n;
-	if (next < 0 || (last >= 0 && epoll_ctl(next, EPOLL_CTL_ADD, last, &(struct epoll_event){ .events = EPOLLIN }) && errno != EINVAL && errno != ELOOP))
+	if (next < 0 ||
+	    (last >= 0 && epoll_ctl(next, EPOLL_CTL_ADD, last, &(struct epoll_event){ .events = EPOLLIN }) &&
+		errno != EINVAL && errno != ELOOP))
 		return -1;
 	last = next;
 	return 0;
 }
 
-static const struct { const char *name; int (*one)(int); } kinds[] = {
-	{ "semaphores", semaphores }, { "undo", undo }, { "messages", messages }, { "queued signals", queued }, { "timers", timers },
-	{ "record locks", locks }, { "POSIX queues", posix_queues }, { "shared memory", shared }, { "memory files", files },
-	{ "pseudoterminals", terminals }, { "inotify", watches }, { "nested epoll", nested },
+static const struct {
+	const char *name;
+	int (*one)(int);
+} kinds[] = {
+	{ "semaphores", semaphores },
+	{ "undo", undo },
+	{ "messages", messages },
+	{ "queued signals", queued },
+	{ "timers", timers },
+	{ "record locks", locks },
+	{ "POSIX queues", posix_queues },
+	{ "shared memory", shared },
+	{ "memory files", files },
+	{ "pseudoterminals", terminals },
+	{ "inotify", watches },
+	{ "nested epoll", nested },
 };
 
 int main(int argc, char **argv)

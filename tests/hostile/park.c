@@ -15,7 +15,10 @@ static int pass(int socket, int fd, int count)
 	int fds[250];
 	char control[CMSG_SPACE(sizeof fds)] = { 0 };
 	struct iovec data = { "x", 1 };
-	struct msghdr message = { .msg_iov = &data, .msg_iovlen = 1, .msg_control = control, .msg_controllen = CMSG_SPACE((size_t)count * sizeof(int)) };
+	struct msghdr message = { .msg_iov = &data,
+		.msg_iovlen = 1,
+		.msg_control = control,
+		.msg_controllen = CMSG_SPACE((size_t)count * sizeof(int)) };
 	struct cmsghdr *rights = CMSG_FIRSTHDR(&message);
 
 	for (int i = 0; i < count; i++)
@@ -46,7 +49,8 @@ static int park(int count, int *kept)
 
 int main(int argc, char **argv)
 {
-	int cages = argc > 1 ? atoi(argv[1]) : 1, count = argc > 2 ? atoi(argv[2]) : 250, ready[2], most = 0, parked, last, status;
+	int cages = argc > 1 ? atoi(argv[1]) : 1, count = argc > 2 ? atoi(argv[2]) : 250, ready[2], most = 0, parked,
+	    last, status;
 
 	if (pipe(ready))
 		return 2;

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #define CAGES 6
-#define PAGE 4096
+#define PAGE  4096
 
 static char *self, *module;
 
@@ -124,12 +124,24 @@ static void strain(time_t end)
 	srand((unsigned)getpid());
 	while (time(NULL) < end) {
 		switch (rand() % 6) {
-		case 0: start_threads(); break;
-		case 1: map(); break;
-		case 2: open_files(); break;
-		case 3: run(self); break;
-		case 4: compile(); break;
-		case 5: nest(8); break;
+		case 0:
+			start_threads();
+			break;
+		case 1:
+			map();
+			break;
+		case 2:
+			open_files();
+			break;
+		case 3:
+			run(self);
+			break;
+		case 4:
+			compile();
+			break;
+		case 5:
+			nest(8);
+			break;
 		}
 	}
 	_exit(0);

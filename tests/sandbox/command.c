@@ -43,8 +43,8 @@ static int terminal(void)
 	struct winsize size = { 0 };
 
 	ioctl(0, TIOCGWINSZ, &size);
-	printf("terminal %d front %d session %d size %dx%d\n", isatty(0), tcgetpgrp(0) == getpgrp(), getsid(0) == getpid(), size.ws_row,
-		size.ws_col);
+	printf("terminal %d front %d session %d size %dx%d\n", isatty(0), tcgetpgrp(0) == getpgrp(),
+	    getsid(0) == getpid(), size.ws_row, size.ws_col);
 	say("ready");
 	for (;;)
 		pause();
@@ -163,7 +163,8 @@ static int talk(const char *path)
 	int wrong;
 
 	snprintf(at.sun_path, sizeof at.sun_path, "%s", path);
-	wrong = bind(server, (struct sockaddr *)&at, sizeof at) || listen(server, 1) || connect(client, (struct sockaddr *)&at, sizeof at);
+	wrong = bind(server, (struct sockaddr *)&at, sizeof at) || listen(server, 1) ||
+	    connect(client, (struct sockaddr *)&at, sizeof at);
 	puts(wrong ? strerror(errno) : "ok");
 	return wrong;
 }
@@ -242,7 +243,7 @@ int main(int argc, char **argv)
 		return connect_to(argv[2]);
 	if (!strcmp(what, "files"))
 		return files();
-	printf("%s %s %s %s\n", getcwd(cwd, sizeof cwd), getenv("A") ? getenv("A") : "-", getenv("B") ? getenv("B") : "-",
-		getenv("TERM") ? getenv("TERM") : "-");
+	printf("%s %s %s %s\n", getcwd(cwd, sizeof cwd), getenv("A") ? getenv("A") : "-",
+	    getenv("B") ? getenv("B") : "-", getenv("TERM") ? getenv("TERM") : "-");
 	return 0;
 }

@@ -34,22 +34,37 @@ static int edit(const char *word)
 	if ((other = strchr(path, '=')))
 		*other++ = 0;
 	switch (word[0]) {
-	case 'a': return put(path, other, O_APPEND);
-	case 'w': return put(path, other, O_TRUNC);
-	case 'm': return mkdir(path, 0755);
-	case 'd': return remove(path);
-	case 'v': return rename(path, other);
-	case 'h': return link(path, other);
-	case 'l': return symlink(other, path);
-	case 'x': return chmod(path, (mode_t)strtoul(other, NULL, 8));
-	case 't': return truncate(path, strtoll(other, NULL, 10));
-	case 's': return close(open(path, O_WRONLY | O_CREAT, 04755));
-	case 'n': return mknod(path, S_IFREG | 04755, 0);
-	case 'f': return put(path, "", 0) || fchmod(open(path, O_RDONLY), 04755);
-	case 'o': return nameless(path);
+	case 'a':
+		return put(path, other, O_APPEND);
+	case 'w':
+		return put(path, other, O_TRUNC);
+	case 'm':
+		return mkdir(path, 0755);
+	case 'd':
+		return remove(path);
+	case 'v':
+		return rename(path, other);
+	case 'h':
+		return link(path, other);
+	case 'l':
+		return symlink(other, path);
+	case 'x':
+		return chmod(path, (mode_t)strtoul(other, NULL, 8));
+	case 't':
+		return truncate(path, strtoll(other, NULL, 10));
+	case 's':
+		return close(open(path, O_WRONLY | O_CREAT, 04755));
+	case 'n':
+		return mknod(path, S_IFREG | 04755, 0);
+	case 'f':
+		return put(path, "", 0) || fchmod(open(path, O_RDONLY), 04755);
+	case 'o':
+		return nameless(path);
 	/* Until standard input ends. */
-	case 'q': return write(1, "waits\n", 6) == 6 ? (int)read(0, path, 1) : -1;
-	default: return -1;
+	case 'q':
+		return write(1, "waits\n", 6) == 6 ? (int)read(0, path, 1) : -1;
+	default:
+		return -1;
 	}
 }
 

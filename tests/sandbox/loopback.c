@@ -64,7 +64,8 @@ static void show(const char *what, const union any *a, int port)
 		own = ntohs(a->in6.sin6_port);
 	}
 	/* Nothing else is in it. */
-	if (a->sa.sa_family == AF_INET6 ? a->in6.sin6_flowinfo || a->in6.sin6_scope_id : memcmp(a->in.sin_zero, "\0\0\0\0\0\0\0", 8))
+	if (a->sa.sa_family == AF_INET6 ? a->in6.sin6_flowinfo || a->in6.sin6_scope_id
+					: memcmp(a->in.sin_zero, "\0\0\0\0\0\0\0", 8))
 		printf("not clean: ");
 	printf("%s: %s %s\n", what, text, own == port ? "that port" : own ? "a port" : "no port");
 }
@@ -308,9 +309,12 @@ static void passed(void)
 	union any a;
 	char control[CMSG_SPACE(sizeof(int))] = "", byte = 'x', text[8] = "";
 	struct iovec piece = { &byte, 1 };
-	struct msghdr m = { .msg_iov = &piece, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control };
+	struct msghdr m = {
+		.msg_iov = &piece, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control
+	};
 	struct cmsghdr *head = CMSG_FIRSTHDR(&m);
-	int port, l = listener("127.0.0.1", 0, &port), c = connected("127.0.0.1", port), s = accept(l, NULL, NULL), pair[2], got;
+	int port, l = listener("127.0.0.1", 0, &port), c = connected("127.0.0.1", port), s = accept(l, NULL, NULL),
+		  pair[2], got;
 
 	puts("-- passed");
 	socketpair(AF_UNIX, SOCK_STREAM, 0, pair);
@@ -364,8 +368,10 @@ static void comes(int ep, int many)
  * two numbers. */
 static void registered_first(void)
 {
-	int listener = socket(AF_INET, SOCK_STREAM, 0), client = socket(AF_INET, SOCK_STREAM, 0), receiver = socket(AF_INET, SOCK_DGRAM, 0);
-	int ep = epoll_create1(0), other = epoll_create1(0), again = dup(listener), server, sender = socket(AF_INET, SOCK_DGRAM, 0);
+	int listener = socket(AF_INET, SOCK_STREAM, 0), client = socket(AF_INET, SOCK_STREAM, 0),
+	    receiver = socket(AF_INET, SOCK_DGRAM, 0);
+	int ep = epoll_create1(0), other = epoll_create1(0), again = dup(listener), server,
+	    sender = socket(AF_INET, SOCK_DGRAM, 0);
 	union any at;
 	socklen_t size = address(&at, "127.0.0.1", 0);
 
@@ -386,7 +392,8 @@ static void registered_first(void)
 	say("sendto", sendto(sender, "x", 1, 0, &at.sa, size));
 	comes(ep, 1);
 	say("removed", epoll_ctl(other, EPOLL_CTL_DEL, client, NULL));
-	close(listener), close(again), close(client), close(receiver), close(sender), close(server), close(ep), close(other);
+	close(listener), close(again), close(client), close(receiver), close(sender), close(server), close(ep),
+	    close(other);
 }
 
 int main(int argc, char **argv)

@@ -71,8 +71,8 @@ static int litter(void)
 static int race(int rounds)
 {
 	static const char *const paths[] = { "../secret", "../../secret", "../../../secret", "../../../../secret" };
-	static const char *const absolute[] = { "/a/p/x/../../../secret", "/a/p/x/../../secret", "/a/p/turn/secret", "/a/p/turn/../secret",
-		"/a/p/turn/../../secret", "/in/d/../../secret", "/in/d/../secret" };
+	static const char *const absolute[] = { "/a/p/x/../../../secret", "/a/p/x/../../secret", "/a/p/turn/secret",
+		"/a/p/turn/../secret", "/a/p/turn/../../secret", "/in/d/../../secret", "/in/d/../secret" };
 	int found = 0, inside, moved, scope;
 	pid_t child;
 

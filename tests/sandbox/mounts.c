@@ -88,7 +88,9 @@ static int sent(int fd)
 {
 	char byte = 0, room[CMSG_SPACE(sizeof fd)] = { 0 };
 	struct iovec data = { &byte, 1 };
-	struct msghdr message = { .msg_iov = &data, .msg_iovlen = 1, .msg_control = room, .msg_controllen = sizeof room };
+	struct msghdr message = {
+		.msg_iov = &data, .msg_iovlen = 1, .msg_control = room, .msg_controllen = sizeof room
+	};
 	struct cmsghdr *head = CMSG_FIRSTHDR(&message);
 	int ends[2], got = -1;
 
@@ -155,7 +157,9 @@ static void mounted(const char *file)
 			strtok(NULL, " ");
 			rest = strtok(NULL, " ");
 		}
-		if (place && rest && (!strncmp(place, "/a", 2) || !strcmp(place, "/b") || !strcmp(place, "/one") || !strcmp(place, "/fixed")))
+		if (place && rest &&
+		    (!strncmp(place, "/a", 2) || !strcmp(place, "/b") || !strcmp(place, "/one") ||
+			!strcmp(place, "/fixed")))
 			printf("%s %s %.2s\n", file, place, rest);
 	}
 	if (f)

@@ -13,7 +13,12 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define TRY(call) do { errno = 0; int r_ = (call) < 0; printf("%s: %d\n", #call, r_ ? errno : 0); } while (0)
+#define TRY(call) \
+	do { \
+		errno = 0; \
+		int r_ = (call) < 0; \
+		printf("%s: %d\n", #call, r_ ? errno : 0); \
+	} while (0)
 
 static void change(int fd)
 {
@@ -31,7 +36,8 @@ static void change(int fd)
 	TRY(posix_fallocate(fd, 0, 4096) ? -1 : 0);
 	TRY(futimens(fd, times));
 	if (!fstat(fd, &st))
-		printf("%ld links, %ld bytes, mode %o, time %ld\n", (long)st.st_nlink, (long)st.st_size, st.st_mode, (long)st.st_mtime);
+		printf("%ld links, %ld bytes, mode %o, time %ld\n", (long)st.st_nlink, (long)st.st_size, st.st_mode,
+		    (long)st.st_mtime);
 	snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
 	n = readlink(path, link, sizeof link);
 	printf("deleted: %d\n", n > 10 && !memcmp(link + n - 10, " (deleted)", 10));
@@ -65,7 +71,9 @@ static void working_directory(void)
 static void addresses(void)
 {
 	struct sockaddr_un to = { .sun_family = AF_UNIX, .sun_path = "nobody" };
-	struct msghdr message = { .msg_name = &to, .msg_namelen = sizeof to, .msg_iov = &(struct iovec){ "x", 1 }, .msg_iovlen = 1 };
+	struct msghdr message = {
+		.msg_name = &to, .msg_namelen = sizeof to, .msg_iov = &(struct iovec){ "x", 1 }, .msg_iovlen = 1
+	};
 	int pair[2], alone = socket(AF_UNIX, SOCK_STREAM, 0);
 
 	TRY(socketpair(AF_UNIX, SOCK_STREAM, 0, pair));

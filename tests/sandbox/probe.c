@@ -40,7 +40,8 @@ static void read_from(const char *path)
 static void connect_to(const char *place)
 {
 	const char *colon = strchr(place, ':');
-	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons((unsigned short)atoi(colon ? colon + 1 : place)) };
+	struct sockaddr_in to = { .sin_family = AF_INET,
+		.sin_port = htons((unsigned short)atoi(colon ? colon + 1 : place)) };
 	int fd = socket(AF_INET, SOCK_STREAM, 0);
 	char address[16] = "127.0.0.1";
 
@@ -78,7 +79,9 @@ static void change_open(const char *number)
  * Nothing can be sent there. */
 static void ask(const char *address)
 {
-	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(65535), .sin_addr.s_addr = inet_addr(address) };
+	struct sockaddr_in to = {
+		.sin_family = AF_INET, .sin_port = htons(65535), .sin_addr.s_addr = inet_addr(address)
+	};
 	int fd = socket(AF_INET, SOCK_DGRAM, 0);
 
 	result("ask", address, connect(fd, (struct sockaddr *)&to, sizeof to));
@@ -105,7 +108,9 @@ static void socket_at(const char *name)
  * to nothing. */
 static void serve_at(const char *port)
 {
-	struct sockaddr_in at = { .sin_family = AF_INET, .sin_port = htons((unsigned short)atoi(port)), .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct sockaddr_in at = { .sin_family = AF_INET,
+		.sin_port = htons((unsigned short)atoi(port)),
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	int fd = socket(AF_INET, SOCK_STREAM, 0);
 
 	result("bind udp", port, bind(socket(AF_INET, SOCK_DGRAM, 0), (struct sockaddr *)&at, sizeof at));

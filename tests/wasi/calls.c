@@ -23,15 +23,18 @@ static __wasi_errno_t open_(const char *path, int lookup, int how, __wasi_rights
 /* As a directory, in all ways that change nothing. */
 static void as_directories(void)
 {
-	static const char *names[] = { "file", "file/", "file/x", "sub", "sub/", "link", "loop", "absolute", "out", "none", "." };
-	static const __wasi_rights_t rights[] = { 0, __WASI_RIGHTS_FD_READ, __WASI_RIGHTS_FD_WRITE, __WASI_RIGHTS_FD_READDIR };
+	static const char *names[] = { "file", "file/", "file/x", "sub", "sub/", "link", "loop", "absolute", "out",
+		"none", "." };
+	static const __wasi_rights_t rights[] = { 0, __WASI_RIGHTS_FD_READ, __WASI_RIGHTS_FD_WRITE,
+		__WASI_RIGHTS_FD_READDIR };
 
 	for (unsigned name = 0; name < sizeof names / sizeof *names; name++)
 		for (int how = 2; how < 16; how++)
 			for (int right = 0; right < 4; right++)
 				for (int lookup = 0; lookup < 2 && (how & 2); lookup++) {
 					int error = open_(names[name], lookup, how, rights[right], 0);
-					printf("open %s, how %d, right %d, lookup %d: %d\n", names[name], how, right, lookup, error);
+					printf("open %s, how %d, right %d, lookup %d: %d\n", names[name], how, right,
+					    lookup, error);
 					if (!error)
 						__wasi_fd_close(fd);
 				}
@@ -39,7 +42,8 @@ static void as_directories(void)
 
 static void paths(void)
 {
-	const __wasi_rights_t rw = __WASI_RIGHTS_FD_READ | __WASI_RIGHTS_FD_WRITE | __WASI_RIGHTS_FD_SEEK, r = __WASI_RIGHTS_FD_READ;
+	const __wasi_rights_t rw = __WASI_RIGHTS_FD_READ | __WASI_RIGHTS_FD_WRITE | __WASI_RIGHTS_FD_SEEK,
+			      r = __WASI_RIGHTS_FD_READ;
 
 	SAY("open none", open_("none", 1, 0, r, 0));
 	SAY("open of a bad descriptor", __wasi_path_open(BAD, 0, "x", 0, r, 0, 0, &fd));
@@ -98,15 +102,19 @@ static void paths(void)
 	SAY("stat through a link", __wasi_path_filestat_get(DIR, 1, "link", &st));
 	printf("type %d\n", st.filetype);
 	SAY("stat of none", __wasi_path_filestat_get(DIR, 1, "none", &st));
-	SAY("times", __wasi_path_filestat_set_times(DIR, 1, "file", 5000000007, 6000000008, __WASI_FSTFLAGS_ATIM | __WASI_FSTFLAGS_MTIM));
+	SAY("times",
+	    __wasi_path_filestat_set_times(
+		DIR, 1, "file", 5000000007, 6000000008, __WASI_FSTFLAGS_ATIM | __WASI_FSTFLAGS_MTIM));
 	__wasi_path_filestat_get(DIR, 1, "file", &st);
 	printf("times %lld %lld\n", (long long)st.atim, (long long)st.mtim);
-	SAY("times, both ways", __wasi_path_filestat_set_times(DIR, 1, "file", 5, 6, __WASI_FSTFLAGS_ATIM | __WASI_FSTFLAGS_ATIM_NOW));
+	SAY("times, both ways",
+	    __wasi_path_filestat_set_times(DIR, 1, "file", 5, 6, __WASI_FSTFLAGS_ATIM | __WASI_FSTFLAGS_ATIM_NOW));
 }
 
 static void files(void)
 {
-	const __wasi_rights_t rw = __WASI_RIGHTS_FD_READ | __WASI_RIGHTS_FD_WRITE | __WASI_RIGHTS_FD_SEEK | __WASI_RIGHTS_FD_TELL;
+	const __wasi_rights_t rw =
+	    __WASI_RIGHTS_FD_READ | __WASI_RIGHTS_FD_WRITE | __WASI_RIGHTS_FD_SEEK | __WASI_RIGHTS_FD_TELL;
 	__wasi_ciovec_t out[1] = { { (const uint8_t *)"hello world", 11 } };
 	__wasi_iovec_t in[1] = { { (uint8_t *)buffer, 103 } };
 
@@ -191,7 +199,8 @@ static void directories(void)
 		}
 		printf("names %d, dots %d, sum %d\n", names, dots, sum);
 	}
-	SAY("readdir of a file", (open_("file", 1, 0, __WASI_RIGHTS_FD_READ, 0), __wasi_fd_readdir(fd, (uint8_t *)buffer, 100, 0, &n)));
+	SAY("readdir of a file",
+	    (open_("file", 1, 0, __WASI_RIGHTS_FD_READ, 0), __wasi_fd_readdir(fd, (uint8_t *)buffer, 100, 0, &n)));
 	__wasi_fd_close(fd);
 }
 

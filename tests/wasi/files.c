@@ -9,7 +9,10 @@
 #include <time.h>
 #include <unistd.h>
 
-static int by_name(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
 
 extern char **environ;
 

@@ -22,8 +22,14 @@
 #define MOST 40
 
 uint64_t digest;
-static struct { const char *name; double seconds; } phases[MOST];
-static struct { const char *name; int64_t number; } counts[MOST];
+static struct {
+	const char *name;
+	double seconds;
+} phases[MOST];
+static struct {
+	const char *name;
+	int64_t number;
+} counts[MOST];
 static int phase_count, count_count;
 static double started, before;
 
@@ -89,7 +95,8 @@ void count(const char *name, int64_t number)
 
 static void add(struct paths *to, const char *path)
 {
-	if (!(to->count & (to->count - 1)) && !(to->at = realloc(to->at, (to->count ? to->count * 2 : 1) * sizeof *to->at)))
+	if (!(to->count & (to->count - 1)) &&
+	    !(to->at = realloc(to->at, (to->count ? to->count * 2 : 1) * sizeof *to->at)))
 		fail("memory");
 	if (!(to->at[to->count++] = strdup(path)))
 		fail("memory");
@@ -160,8 +167,14 @@ static void make_files(char **arguments)
 
 int main(int argc, char **argv)
 {
-	static const struct { const char *name; int arguments; void (*run)(char **); } workloads[] = {
-		{ "read-path", 9, read_path }, { "large-edit", 2, large_edit }, { "git", 7, git_work },
+	static const struct {
+		const char *name;
+		int arguments;
+		void (*run)(char **);
+	} workloads[] = {
+		{ "read-path", 9, read_path },
+		{ "large-edit", 2, large_edit },
+		{ "git", 7, git_work },
 		{ "files", 1, make_files },
 	};
 	struct paths files = { 0 }, directories = { 0 };

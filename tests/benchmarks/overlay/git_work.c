@@ -65,7 +65,8 @@ static void search(char *names, size_t length, long most, size_t keep, const cha
 		if (lstat(name, &st) || !S_ISREG(st.st_mode))
 			continue;
 		fd = open(name, O_RDONLY);
-		if (fd < 0 || !(text = malloc((size_t)st.st_size + 1)) || read(fd, text, (size_t)st.st_size) != st.st_size)
+		if (fd < 0 || !(text = malloc((size_t)st.st_size + 1)) ||
+		    read(fd, text, (size_t)st.st_size) != st.st_size)
 			fail(name);
 		close(fd);
 		text[st.st_size] = 0;
@@ -107,7 +108,8 @@ static void edit(const char *names, size_t length, long most)
 
 			for (int j = 0; j < i; j++)
 				before |= !strncmp(name, starts[j], strlen(starts[j]));
-			if (before || strncmp(name, starts[i], strlen(starts[i])) || lstat(name, &st) || !S_ISREG(st.st_mode))
+			if (before || strncmp(name, starts[i], strlen(starts[i])) || lstat(name, &st) ||
+			    !S_ISREG(st.st_mode))
 				continue;
 			append_line(name, &bytes);
 			done++;

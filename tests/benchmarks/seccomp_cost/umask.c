@@ -14,6 +14,7 @@ int main(int argc, char **argv)
 	for (int i = 0; i < LOOPS; i++)
 		syscall(SYS_umask, 022);
 	clock_gettime(CLOCK_MONOTONIC, &end);
-	printf("%s\t%.1f ns\n", argc > 1 ? argv[1] : "", ((double)(end.tv_sec - begin.tv_sec) * 1e9 + (double)(end.tv_nsec - begin.tv_nsec)) / LOOPS);
+	printf("%s\t%.1f ns\n", argc > 1 ? argv[1] : "",
+	    ((double)(end.tv_sec - begin.tv_sec) * 1e9 + (double)(end.tv_nsec - begin.tv_nsec)) / LOOPS);
 	return 0;
 }

@@ -4,11 +4,19 @@
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 
-struct range { int64_t source; uint64_t from, length, to; };
-struct same { uint64_t from, length; uint16_t count, reserved; uint32_t reserved_too; char each[32]; };
-#define CLONE _IOW(0x94, 9, int)
+struct range {
+	int64_t source;
+	uint64_t from, length, to;
+};
+struct same {
+	uint64_t from, length;
+	uint16_t count, reserved;
+	uint32_t reserved_too;
+	char each[32];
+};
+#define CLONE       _IOW(0x94, 9, int)
 #define CLONE_RANGE _IOW(0x94, 13, struct range)
-#define SAME _IOWR(0x94, 54, char[24])
+#define SAME        _IOWR(0x94, 54, char[24])
 
 /* Given, or refused as where the file system cannot. */
 static void given(int r)
@@ -19,12 +27,14 @@ static void given(int r)
 int main(void)
 {
 	int from = check_file("from", "text"), to = open("to", O_RDWR | O_CREAT, 0600), ends[2];
-	int only_reads = open("to", O_RDONLY), appends = open("to", O_WRONLY | O_APPEND), only_writes = open("from", O_WRONLY);
+	int only_reads = open("to", O_RDONLY), appends = open("to", O_WRONLY | O_APPEND),
+	    only_writes = open("from", O_WRONLY);
 	int folder = open(".", O_RDONLY | O_DIRECTORY), path = open("from", O_PATH);
 	struct range range = { from, 0, 0, 0 };
 	struct same same = { .length = 0, .count = 1 };
 
-	NEED(to >= 0 && only_reads >= 0 && appends >= 0 && only_writes >= 0 && folder >= 0 && path >= 0 && pipe(ends) == 0);
+	NEED(to >= 0 && only_reads >= 0 && appends >= 0 && only_writes >= 0 && folder >= 0 && path >= 0 &&
+	    pipe(ends) == 0);
 	CHECK_ERRNO(ioctl(to, CLONE, 999), EBADF);
 	CHECK_ERRNO(ioctl(999, CLONE, from), EBADF);
 	CHECK_ERRNO(ioctl(to, CLONE, path), EBADF);

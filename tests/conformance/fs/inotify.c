@@ -15,7 +15,8 @@ static int came(int fd, int watch, uint32_t mask, const char *name)
 	for (char *at = buffer; at < buffer + n;) {
 		struct inotify_event *event = (struct inotify_event *)at;
 
-		found |= event->wd == watch && (event->mask & mask) && (!name || (event->len && !strcmp(event->name, name)));
+		found |=
+		    event->wd == watch && (event->mask & mask) && (!name || (event->len && !strcmp(event->name, name)));
 		at += sizeof *event + event->len;
 	}
 	return found;

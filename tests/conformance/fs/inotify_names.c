@@ -15,7 +15,10 @@
 #include <sys/wait.h>
 
 static int watcher;
-static struct { int number; char letter; } watched[8];
+static struct {
+	int number;
+	char letter;
+} watched[8];
 static unsigned watch_count;
 
 /* Watches `path` for all that happens, and calls it `letter` from now on. */
@@ -39,17 +42,32 @@ static char letter_of(int number)
 
 static void describe(const struct inotify_event *event, char *to, size_t size)
 {
-	static const struct { uint32_t bit; const char *name; } names[] = {
-		{ IN_ACCESS, "read" }, { IN_MODIFY, "modify" }, { IN_ATTRIB, "attrib" }, { IN_CLOSE_WRITE, "close-w" }, { IN_CLOSE_NOWRITE, "close" },
-		{ IN_OPEN, "open" }, { IN_MOVED_FROM, "from" }, { IN_MOVED_TO, "to" }, { IN_CREATE, "create" }, { IN_DELETE, "delete" },
-		{ IN_DELETE_SELF, "end" }, { IN_MOVE_SELF, "moved" }, { IN_IGNORED, "ignored" }, { IN_Q_OVERFLOW, "overflow" },
+	static const struct {
+		uint32_t bit;
+		const char *name;
+	} names[] = {
+		{ IN_ACCESS, "read" },
+		{ IN_MODIFY, "modify" },
+		{ IN_ATTRIB, "attrib" },
+		{ IN_CLOSE_WRITE, "close-w" },
+		{ IN_CLOSE_NOWRITE, "close" },
+		{ IN_OPEN, "open" },
+		{ IN_MOVED_FROM, "from" },
+		{ IN_MOVED_TO, "to" },
+		{ IN_CREATE, "create" },
+		{ IN_DELETE, "delete" },
+		{ IN_DELETE_SELF, "end" },
+		{ IN_MOVE_SELF, "moved" },
+		{ IN_IGNORED, "ignored" },
+		{ IN_Q_OVERFLOW, "overflow" },
 	};
 	size_t n = (size_t)snprintf(to, size, "%c", letter_of(event->wd));
 
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
 		if (event->mask & names[i].bit)
 			n += (size_t)snprintf(to + n, size - n, ":%s", names[i].name);
-	snprintf(to + n, size - n, "%s%s%s ", event->mask & IN_ISDIR ? "/" : "", event->len ? "=" : "", event->len ? event->name : "");
+	snprintf(to + n, size - n, "%s%s%s ", event->mask & IN_ISDIR ? "/" : "", event->len ? "=" : "",
+	    event->len ? event->name : "");
 }
 
 static uint32_t last_cookie, cookies;
@@ -65,7 +83,8 @@ static const char *heard(void)
 	text[0] = 0;
 	cookies = 0;
 	while ((got = read(watcher, buffer, sizeof buffer)) > 0)
-		for (char *at = buffer; at < buffer + got && n < sizeof text - 300; at += sizeof(struct inotify_event) + ((struct inotify_event *)at)->len) {
+		for (char *at = buffer; at < buffer + got && n < sizeof text - 300;
+		    at += sizeof(struct inotify_event) + ((struct inotify_event *)at)->len) {
 			const struct inotify_event *event = (struct inotify_event *)at;
 
 			if (event->cookie) {
@@ -131,7 +150,8 @@ static int is_one_of(const char *events, const char *one, const char *other)
 /* A watched file in a watched directory: the directory's event comes first. */
 static void check_file_itself(void)
 {
-	struct timespec both[2] = { { 1, 0 }, { 2, 0 } }, second[2] = { { 0, UTIME_OMIT }, { 3, 0 } }, first[2] = { { 3, 0 }, { 0, UTIME_OMIT } };
+	struct timespec both[2] = { { 1, 0 }, { 2, 0 } }, second[2] = { { 0, UTIME_OMIT }, { 3, 0 } },
+			first[2] = { { 3, 0 }, { 0, UTIME_OMIT } };
 	int d = watch("d", 'd', IN_ALL_EVENTS), fd;
 	char byte[4];
 
@@ -238,7 +258,8 @@ static void check_masks(void)
 
 static void check_reading(void)
 {
-	char small[sizeof(struct inotify_event) + 15], fits[2 * (sizeof(struct inotify_event) + 16)] __attribute__((aligned(8)));
+	char small[sizeof(struct inotify_event) + 15],
+	    fits[2 * (sizeof(struct inotify_event) + 16)] __attribute__((aligned(8)));
 	struct pollfd ready = { .fd = watcher, .events = POLLIN };
 	int d = watch("d", 'd', IN_CREATE | IN_DELETE), bytes = -1, copy, status;
 
@@ -313,7 +334,8 @@ static void check_overflow(void)
 	for (int i = 0; i < 9000; i++)
 		chmod("d/f", 0600);
 	while ((got = read(watcher, buffer, sizeof buffer)) > 0)
-		for (char *at = buffer; at < buffer + got; at += sizeof(struct inotify_event) + ((struct inotify_event *)at)->len) {
+		for (char *at = buffer; at < buffer + got;
+		    at += sizeof(struct inotify_event) + ((struct inotify_event *)at)->len) {
 			last = ((struct inotify_event *)at)->mask;
 			many++;
 		}
@@ -328,9 +350,15 @@ static void check_overflow(void)
  * it. */
 static void check_sent(void)
 {
-	union { struct cmsghdr head; char room[CMSG_SPACE(sizeof(int))]; } control = { .head = { .cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS } };
+	union {
+		struct cmsghdr head;
+		char room[CMSG_SPACE(sizeof(int))];
+	} control = { .head = {
+			  .cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS } };
 	struct iovec byte = { "", 1 };
-	struct msghdr message = { .msg_iov = &byte, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control };
+	struct msghdr message = {
+		.msg_iov = &byte, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control
+	};
 	char buffer[256] __attribute__((aligned(8)));
 	int ends[2], sent = inotify_init1(IN_NONBLOCK), received;
 

@@ -13,9 +13,21 @@ static int watcher;
 /* The masks of all events since, in order. */
 static const char *heard(void)
 {
-	static const struct { unsigned bit; char letter; } letters[] = {
-		{ IN_ACCESS, 'r' }, { IN_MODIFY, 'm' }, { IN_ATTRIB, 'a' }, { IN_CLOSE_WRITE, 'W' }, { IN_CLOSE_NOWRITE, 'c' }, { IN_OPEN, 'o' },
-		{ IN_MOVED_FROM, '<' }, { IN_MOVED_TO, '>' }, { IN_CREATE, '+' }, { IN_DELETE, '-' }, { IN_MOVE_SELF, 's' },
+	static const struct {
+		unsigned bit;
+		char letter;
+	} letters[] = {
+		{ IN_ACCESS, 'r' },
+		{ IN_MODIFY, 'm' },
+		{ IN_ATTRIB, 'a' },
+		{ IN_CLOSE_WRITE, 'W' },
+		{ IN_CLOSE_NOWRITE, 'c' },
+		{ IN_OPEN, 'o' },
+		{ IN_MOVED_FROM, '<' },
+		{ IN_MOVED_TO, '>' },
+		{ IN_CREATE, '+' },
+		{ IN_DELETE, '-' },
+		{ IN_MOVE_SELF, 's' },
 	};
 	static char text[256];
 	static char buffer[8192] __attribute__((aligned(8)));
@@ -23,7 +35,8 @@ static const char *heard(void)
 	ssize_t got;
 
 	while ((got = read(watcher, buffer, sizeof buffer)) > 0)
-		for (char *at = buffer; at < buffer + got; at += sizeof(struct inotify_event) + ((struct inotify_event *)at)->len)
+		for (char *at = buffer; at < buffer + got;
+		    at += sizeof(struct inotify_event) + ((struct inotify_event *)at)->len)
 			for (size_t i = 0; i < sizeof letters / sizeof *letters && n < sizeof text - 1; i++)
 				if (((struct inotify_event *)at)->mask & letters[i].bit)
 					text[n++] = letters[i].letter;
@@ -101,7 +114,8 @@ static void check_made(void)
 
 static int record_lock(int fd, int command, int kind, off_t start)
 {
-	return fcntl(fd, command, &(struct flock){ .l_type = (short)kind, .l_whence = SEEK_SET, .l_start = start, .l_len = 1 });
+	return fcntl(
+	    fd, command, &(struct flock){ .l_type = (short)kind, .l_whence = SEEK_SET, .l_start = start, .l_len = 1 });
 }
 
 /* Whether another process finds the byte locked, by a descriptor that it has. */

@@ -5,7 +5,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
-#define SIZE 0x5460
+#define SIZE  0x5460
 #define BLOCK 2
 #define FLAGS _IOR('f', 1, long)
 

@@ -141,7 +141,8 @@ static void from_the_root(void)
 /* The kernel's own trees, from directories in them. */
 static void in_the_trees(void)
 {
-	int proc = open("/proc", O_RDONLY | O_DIRECTORY), self = open("/proc/self", O_RDONLY | O_DIRECTORY), dev = open("/dev", O_RDONLY | O_DIRECTORY);
+	int proc = open("/proc", O_RDONLY | O_DIRECTORY), self = open("/proc/self", O_RDONLY | O_DIRECTORY),
+	    dev = open("/dev", O_RDONLY | O_DIRECTORY);
 	int here = open(".", O_RDONLY | O_DIRECTORY), fd;
 	struct stat st, top;
 

@@ -6,7 +6,7 @@
 #include <sys/syscall.h>
 
 #define FIRST 10
-#define LAST 60
+#define LAST  60
 #define KINDS 4
 
 /* Which file a number names (1 to KINDS; 0: closed), by inode, and its close-on-exec flag. */
@@ -111,11 +111,21 @@ static int step(int keep)
 	int fd = FIRST + below(LAST - FIRST + 1), other = FIRST + below(LAST - FIRST + 1);
 
 	switch (below(12)) {
-	case 0: case 1: case 2: return copy(fd, other);
-	case 3: case 4: case 5: return copy_to(fd, other);
-	case 6: case 7: return shut(fd);
-	case 8: return below(10) ? 1 : shut_many(fd, other);
-	case 9: return mark(fd);
+	case 0:
+	case 1:
+	case 2:
+		return copy(fd, other);
+	case 3:
+	case 4:
+	case 5:
+		return copy_to(fd, other);
+	case 6:
+	case 7:
+		return shut(fd);
+	case 8:
+		return below(10) ? 1 : shut_many(fd, other);
+	case 9:
+		return mark(fd);
 	default:
 		/* Something new to copy. */
 		return dup2(keep, fd) == fd && set(fd, keep - 100 + 1, 0);

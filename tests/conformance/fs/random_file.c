@@ -32,13 +32,14 @@ static int do_write(int fd, long at, long length)
 		grow(at + length);
 	if (below(2))
 		return pwrite(fd, buffer, (size_t)length, at) == length;
-	return lseek(fd, at, SEEK_SET) == at && write(fd, buffer, (size_t)length) == length && lseek(fd, 0, SEEK_CUR) == at + length;
+	return lseek(fd, at, SEEK_SET) == at && write(fd, buffer, (size_t)length) == length &&
+	    lseek(fd, 0, SEEK_CUR) == at + length;
 }
 
 static int do_writev(int fd, long at, long length)
 {
 	struct iovec pieces[3] = { { buffer, (size_t)length / 3 }, { buffer + length / 3, (size_t)length / 3 },
-				   { buffer + length / 3 * 2, (size_t)(length - length / 3 * 2) } };
+		{ buffer + length / 3 * 2, (size_t)(length - length / 3 * 2) } };
 
 	for (long i = 0; i < length; i++)
 		model[at + i] = buffer[i] = (unsigned char)below(256);
@@ -53,7 +54,7 @@ static int do_read(int fd, long at, long length)
 
 	memset(buffer, 0xaa, (size_t)length);
 	return pread(fd, buffer, (size_t)length, at) == want && !memcmp(buffer, model + at, (size_t)want) &&
-	       (want == length || buffer[want] == 0xaa);
+	    (want == length || buffer[want] == 0xaa);
 }
 
 static int do_truncate(int fd, long to)
@@ -95,13 +96,21 @@ static int step(int fd)
 	if (length > LIMIT - at)
 		length = LIMIT - at;
 	switch (below(10)) {
-	case 0: case 1: return do_write(fd, at, length);
-	case 2: return do_writev(fd, at, length);
-	case 3: return do_truncate(fd, at);
-	case 4: return do_append(below(5000));
-	case 5: return do_punch(fd, at, length);
-	case 6: return fstat(fd, &st) == 0 && st.st_size == size && lseek(fd, 0, SEEK_END) == size;
-	default: return do_read(fd, at, length);
+	case 0:
+	case 1:
+		return do_write(fd, at, length);
+	case 2:
+		return do_writev(fd, at, length);
+	case 3:
+		return do_truncate(fd, at);
+	case 4:
+		return do_append(below(5000));
+	case 5:
+		return do_punch(fd, at, length);
+	case 6:
+		return fstat(fd, &st) == 0 && st.st_size == size && lseek(fd, 0, SEEK_END) == size;
+	default:
+		return do_read(fd, at, length);
 	}
 }
 

@@ -5,10 +5,10 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
-#define NAMES 12
-#define FILES 6000
+#define NAMES     12
+#define FILES     6000
 #define NOREPLACE 1
-#define EXCHANGE 2
+#define EXCHANGE  2
 
 /* Which file each name leads to; 0 is none. Names 0 to 5 are in the first directory. */
 static int where[NAMES], links[FILES], files;
@@ -141,12 +141,19 @@ static int step(void)
 	int from = below(NAMES), to = below(NAMES);
 
 	switch (below(7)) {
-	case 0: case 1: return make(from);
-	case 2: return drop(from);
-	case 3: return tie(from, to);
-	case 4: return move2(from, to, NOREPLACE);
-	case 5: return move2(from, to, EXCHANGE);
-	default: return move(from, to);
+	case 0:
+	case 1:
+		return make(from);
+	case 2:
+		return drop(from);
+	case 3:
+		return tie(from, to);
+	case 4:
+		return move2(from, to, NOREPLACE);
+	case 5:
+		return move2(from, to, EXCHANGE);
+	default:
+		return move(from, to);
 	}
 }
 

@@ -5,7 +5,7 @@
 #include <sys/syscall.h>
 
 #define NOREPLACE 1
-#define EXCHANGE 2
+#define EXCHANGE  2
 
 static long rename2(const char *from, const char *to, long flags)
 {

@@ -14,7 +14,8 @@ static void ends(int fd, const int p[2])
 	ssize_t r;
 	loff_t at = 1000;
 
-	NEED((only_reads = open("f", O_RDONLY)) >= 0 && (appends = open("f", O_WRONLY | O_APPEND)) >= 0 && (directory = open(".", O_RDONLY)) >= 0);
+	NEED((only_reads = open("f", O_RDONLY)) >= 0 && (appends = open("f", O_WRONLY | O_APPEND)) >= 0 &&
+	    (directory = open(".", O_RDONLY)) >= 0);
 	CHECK_EQ(splice(fd, &at, p[1], NULL, 5, 0), 0);
 	CHECK_EQ(splice(fd, NULL, p[1], NULL, 0, 0), 0);
 	CHECK_ERRNO(splice(p[0], NULL, only_reads, NULL, 1, SPLICE_F_NONBLOCK), EBADF);

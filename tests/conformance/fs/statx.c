@@ -14,7 +14,11 @@ struct fields {
 	uint32_t nlink, uid, gid;
 	uint16_t mode, pad;
 	uint64_t ino, size, blocks, attributes_mask;
-	struct { int64_t sec; uint32_t nsec; int32_t pad; } atime, btime, ctime, mtime;
+	struct {
+		int64_t sec;
+		uint32_t nsec;
+		int32_t pad;
+	} atime, btime, ctime, mtime;
 	uint32_t rdev_major, rdev_minor, dev_major, dev_minor;
 	unsigned char rest[256 - 144];
 	unsigned char after[16];

@@ -104,7 +104,10 @@ static void sets(void)
 
 static void queues(void)
 {
-	struct { long kind; char text[4]; } message = { 1, "abc" };
+	struct {
+		long kind;
+		char text[4];
+	} message = { 1, "abc" };
 	int id = msgget(0x1e57, IPC_CREAT | IPC_EXCL | 0640), found = 0;
 	struct msqid_ds ds;
 	struct msginfo info = { 0 }, limits = { 0 };

@@ -25,7 +25,9 @@ static void told(union sigval value)
 /* It registers again before it empties the queue, as mq_notify(3) asks for. */
 static void again(union sigval value)
 {
-	struct sigevent event = { .sigev_notify = SIGEV_THREAD, .sigev_notify_function = told, .sigev_value.sival_int = 5 };
+	struct sigevent event = {
+		.sigev_notify = SIGEV_THREAD, .sigev_notify_function = told, .sigev_value.sival_int = 5
+	};
 
 	values += value.sival_int;
 	CHECK_EQ(mq_notify(queue, &event), 0);
@@ -41,7 +43,9 @@ static void wait_called(void)
 
 int main(void)
 {
-	struct sigevent event = { .sigev_notify = SIGEV_THREAD, .sigev_notify_function = told, .sigev_value.sival_int = 7 };
+	struct sigevent event = {
+		.sigev_notify = SIGEV_THREAD, .sigev_notify_function = told, .sigev_value.sival_int = 7
+	};
 	struct sigevent none = { .sigev_notify = SIGEV_NONE };
 	struct mq_attr attr = { .mq_maxmsg = 3, .mq_msgsize = 8 };
 	pthread_attr_t stack;

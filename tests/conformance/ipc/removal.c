@@ -85,7 +85,8 @@ static void nap(void)
 static void until_all_wait(int first, int second, int zero)
 {
 	for (int i = 0; i < 5000; i++, nap())
-		if (semctl(id, 0, GETNCNT) == first && semctl(id, 1, GETNCNT) == second && semctl(id, 2, GETZCNT) == zero)
+		if (semctl(id, 0, GETNCNT) == first && semctl(id, 1, GETNCNT) == second &&
+		    semctl(id, 2, GETZCNT) == zero)
 			break;
 	CHECK_EQ(semctl(id, 0, GETNCNT), first);
 	CHECK_EQ(semctl(id, 1, GETNCNT), second);

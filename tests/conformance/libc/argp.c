@@ -22,7 +22,9 @@ static error_t child_parser(int key, char *value, struct argp_state *s)
 static error_t parser(int key, char *value, struct argp_state *s)
 {
 	switch (key) {
-	case 's': case 'v': case 'o':
+	case 's':
+	case 'v':
+	case 'o':
 		say("%c=%s ", key, value);
 		return 0;
 	case 300:

@@ -66,8 +66,14 @@ static __attribute__((noinline)) int depth(int n)
 	return n == 0 ? 0 : depth(n - 1) + frame[n % 200];
 }
 
-static int add(int a, int b) { return a + b; }
-static int multiply(int a, int b) { return a * b; }
+static int add(int a, int b)
+{
+	return a + b;
+}
+static int multiply(int a, int b)
+{
+	return a * b;
+}
 
 static long on_stack(int n)
 {

@@ -15,15 +15,36 @@
 #pragma GCC diagnostic ignored "-Wcast-function-type"
 
 static int counted;
-static void *thread() { return "thread"; }
-static void count() { counted++; }
-static int twice(int a) { return 2 * a; }
-static long long wide(long long a) { return a + 1; }
-static double scaled(double a, int b) { return a * b; }
-static int by_first(const char **a, const char **b, int unused) { return **a - **b + 0 * unused; }
+static void *thread()
+{
+	return "thread";
+}
+static void count()
+{
+	counted++;
+}
+static int twice(int a)
+{
+	return 2 * a;
+}
+static long long wide(long long a)
+{
+	return a + 1;
+}
+static double scaled(double a, int b)
+{
+	return a * b;
+}
+static int by_first(const char **a, const char **b, int unused)
+{
+	return **a - **b + 0 * unused;
+}
 
 /* The child comes back through the call that does not fit. */
-static long forks() { return fork(); }
+static long forks()
+{
+	return fork();
+}
 
 int main(void)
 {

@@ -9,7 +9,7 @@ int main(void)
 	char *unknown[] = { "prog", "-z", "-b", NULL };
 	static int flag;
 	static const struct option options[] = { { "long", required_argument, NULL, 'l' },
-						 { "flag", no_argument, &flag, 5 }, { NULL, 0, NULL, 0 } };
+		{ "flag", no_argument, &flag, 5 }, { NULL, 0, NULL, 0 } };
 	int index = -1;
 
 	opterr = 0;

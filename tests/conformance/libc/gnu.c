@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #define obstack_chunk_alloc malloc
-#define obstack_chunk_free free
+#define obstack_chunk_free  free
 
 static void obstacks(void)
 {
@@ -123,7 +123,8 @@ static void errors(void)
 		_exit(2);
 	}
 	close(fds[1]);
-	for (ssize_t at = 0, n; (n = read(fds[0], text + at, sizeof text - 1 - at)) > 0; at += n);
+	for (ssize_t at = 0, n; (n = read(fds[0], text + at, sizeof text - 1 - at)) > 0; at += n)
+		;
 	close(fds[0]);
 	int status;
 	CHECK_EQ(waitpid(child, &status, 0), child);

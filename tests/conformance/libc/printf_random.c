@@ -6,7 +6,7 @@
 #include <stdarg.h>
 
 #define ROUNDS 6000
-#define MOST 400
+#define MOST   400
 
 static uint64_t state = 88172645463325252;
 
@@ -105,7 +105,8 @@ static size_t write_format(char *to, const struct directive *d, const char *leng
 
 static FILE *file;
 
-static __attribute__((format(printf, 3, 0))) void all_ways(const char *want, size_t length, const char *format, va_list arguments)
+static __attribute__((format(printf, 3, 0))) void all_ways(
+    const char *want, size_t length, const char *format, va_list arguments)
 {
 	static char got[2 * MOST];
 	size_t room = any(MOST);

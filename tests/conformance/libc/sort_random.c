@@ -5,9 +5,9 @@
 
 #include <setjmp.h>
 
-#define MOST 3000
+#define MOST   3000
 #define WIDEST 300
-#define GUARD 64
+#define GUARD  64
 
 static uint64_t state = 0x9e3779b97f4a7c15;
 static unsigned char space[MOST * WIDEST + 2 * GUARD], *const base = space + GUARD;
@@ -51,7 +51,8 @@ static int by_key(const void *a, const void *b)
 	unsigned x = key(a), y = key(b);
 
 	/* C11 7.22.5: what is compared is in the array. */
-	if (((uintptr_t)a - (uintptr_t)base) % width || ((uintptr_t)b - (uintptr_t)base) % width || (uintptr_t)a - (uintptr_t)base >= sizeof space)
+	if (((uintptr_t)a - (uintptr_t)base) % width || ((uintptr_t)b - (uintptr_t)base) % width ||
+	    (uintptr_t)a - (uintptr_t)base >= sizeof space)
 		errno = EDOM;
 	return x < y ? -1 : x > y ? 1 : 0;
 }
@@ -131,13 +132,26 @@ static void fill(size_t n)
 		unsigned k = 0;
 
 		switch (kind) {
-		case 0: k = (unsigned)any(65536); break;
-		case 1: k = (unsigned)any(4); break;
-		case 2: k = (unsigned)i; break;
-		case 3: k = (unsigned)(n - i); break;
-		case 4: k = (unsigned)(i < n / 2 ? i : n - i); break;
-		case 5: k = (unsigned)(any(20) ? i : any(65536)); break;
-		default: k = 7;
+		case 0:
+			k = (unsigned)any(65536);
+			break;
+		case 1:
+			k = (unsigned)any(4);
+			break;
+		case 2:
+			k = (unsigned)i;
+			break;
+		case 3:
+			k = (unsigned)(n - i);
+			break;
+		case 4:
+			k = (unsigned)(i < n / 2 ? i : n - i);
+			break;
+		case 5:
+			k = (unsigned)(any(20) ? i : any(65536));
+			break;
+		default:
+			k = 7;
 		}
 		make(base + i * width, k, i);
 	}

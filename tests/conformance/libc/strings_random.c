@@ -5,8 +5,8 @@
 #include <strings.h>
 #include <sys/mman.h>
 
-#define PAGE 4096
-#define SPACE (2 * PAGE)
+#define PAGE   4096
+#define SPACE  (2 * PAGE)
 #define ROUNDS 150000
 
 static unsigned char *area[2];
@@ -23,10 +23,14 @@ static size_t any(size_t below)
 static size_t some_length(void)
 {
 	switch (any(4)) {
-	case 0: return any(4);
-	case 1: return any(20);
-	case 2: return any(150);
-	default: return any(700);
+	case 0:
+		return any(4);
+	case 1:
+		return any(20);
+	case 2:
+		return any(150);
+	default:
+		return any(700);
 	}
 }
 
@@ -34,7 +38,10 @@ static unsigned char letter(int kind)
 {
 	static const unsigned char few[] = { 'a', 'b', 'A', 0x80, 0xff, 'z' };
 
-	return kind == 0 ? 'a' : kind == 1 ? few[any(2)] : kind == 2 ? few[any(sizeof few)] : (unsigned char)(1 + any(255));
+	return kind == 0 ? 'a'
+	    : kind == 1  ? few[any(2)]
+	    : kind == 2  ? few[any(sizeof few)]
+			 : (unsigned char)(1 + any(255));
 }
 
 /* Room for n bytes: at the end or the start of the two pages, around the border between them, or
@@ -44,10 +51,17 @@ static unsigned char *place(int which, size_t n)
 	size_t most = SPACE - n, at;
 
 	switch (any(4)) {
-	case 0: at = most; break;
-	case 1: at = any(40); break;
-	case 2: at = PAGE - any(n + 30); break;
-	default: at = any(most + 1);
+	case 0:
+		at = most;
+		break;
+	case 1:
+		at = any(40);
+		break;
+	case 2:
+		at = PAGE - any(n + 30);
+		break;
+	default:
+		at = any(most + 1);
 	}
 	return area[which] + (at < most ? at : most);
 }
@@ -203,13 +217,18 @@ static void copies(void)
 	to = (char *)place(1, n + 1);
 	at = (size_t)((unsigned char *)to - area[1]);
 	switch (any(4)) {
-	case 0: CHECK(strcpy(to, s) == to); break;
-	case 1: CHECK(stpcpy(to, s) == to + n); break;
+	case 0:
+		CHECK(strcpy(to, s) == to);
+		break;
+	case 1:
+		CHECK(stpcpy(to, s) == to + n);
+		break;
 	case 2:
 		*to = 0;
 		CHECK(strcat(to, s) == to);
 		break;
-	default: CHECK(memcpy(to, s, n + 1) == to);
+	default:
+		CHECK(memcpy(to, s, n + 1) == to);
 	}
 	CHECK(!compare(to, s, n + 1, 0, 0) && (!at || to[-1] == 1) && (at + n + 1 == SPACE || to[n + 1] == 1));
 
@@ -231,7 +250,8 @@ static void copies(void)
 		into = SPACE - n;
 	CHECK(memmove(area[1] + into, area[1] + from, n) == area[1] + into);
 	CHECK(!compare(area[1] + into, before + from, n, 0, 0));
-	CHECK(!compare(area[1], before, into, 0, 0) && !compare(area[1] + into + n, before + into + n, SPACE - into - n, 0, 0));
+	CHECK(!compare(area[1], before, into, 0, 0) &&
+	    !compare(area[1] + into + n, before + into + n, SPACE - into - n, 0, 0));
 }
 
 int main(void)
@@ -244,11 +264,23 @@ int main(void)
 	}
 	for (int i = 0; i < ROUNDS && !check_failures; i++) {
 		switch (any(8)) {
-		case 0: bytes(); break;
-		case 1: case 2: comparisons(); break;
-		case 3: case 4: needles(); break;
-		case 5: if (any(8) == 0) copies(); break;
-		default: searches();
+		case 0:
+			bytes();
+			break;
+		case 1:
+		case 2:
+			comparisons();
+			break;
+		case 3:
+		case 4:
+			needles();
+			break;
+		case 5:
+			if (any(8) == 0)
+				copies();
+			break;
+		default:
+			searches();
 		}
 	}
 	return check_done();

@@ -115,16 +115,37 @@ static void syntax(void)
 		const char *text;
 		size_t used;
 	} cases[] = {
-		{ "1", 1 }, { "1.", 2 }, { ".5", 2 }, { ".", 0 }, { "1e", 1 }, { "1e+", 1 }, { "1e5x", 3 }, { "+.5e-1", 6 },
-		{ "--1", 0 }, { "0x", 1 }, { "0x1p", 3 }, { "0x.8", 4 }, { "0xg", 1 }, { "inf", 3 }, { "infinit", 3 },
-		{ "INFINITY", 8 }, { "nan", 3 }, { "nan(12)", 7 }, { "nan(", 3 }, { " \t\n7", 4 }, { "1,5", 1 }, { "", 0 }, { "e5", 0 },
+		{ "1", 1 },
+		{ "1.", 2 },
+		{ ".5", 2 },
+		{ ".", 0 },
+		{ "1e", 1 },
+		{ "1e+", 1 },
+		{ "1e5x", 3 },
+		{ "+.5e-1", 6 },
+		{ "--1", 0 },
+		{ "0x", 1 },
+		{ "0x1p", 3 },
+		{ "0x.8", 4 },
+		{ "0xg", 1 },
+		{ "inf", 3 },
+		{ "infinit", 3 },
+		{ "INFINITY", 8 },
+		{ "nan", 3 },
+		{ "nan(12)", 7 },
+		{ "nan(", 3 },
+		{ " \t\n7", 4 },
+		{ "1,5", 1 },
+		{ "", 0 },
+		{ "e5", 0 },
 	};
 	char *end;
 
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		strtod(cases[i].text, &end);
 		if ((size_t)(end - cases[i].text) != cases[i].used) {
-			printf("\"%s\": used %d, not %d\n", cases[i].text, (int)(end - cases[i].text), (int)cases[i].used);
+			printf(
+			    "\"%s\": used %d, not %d\n", cases[i].text, (int)(end - cases[i].text), (int)cases[i].used);
 			CHECK(!"as much as is a number");
 		}
 	}

@@ -9,9 +9,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define PAGE 4096
-#define WORDS 16384
-#define PAGES (WORDS * 4 / PAGE)
+#define PAGE   4096
+#define WORDS  16384
+#define PAGES  (WORDS * 4 / PAGE)
 #define VALUES V4096(0), V4096(4096), V4096(8192), V4096(12288)
 
 static volatile unsigned table[WORDS] __attribute__((aligned(PAGE))) = { VALUES };
@@ -158,7 +158,8 @@ static void permissions(const volatile void *at, char found[5])
 	while (fgets(line, sizeof line, maps)) {
 		char flags[5];
 
-		if (sscanf(line, "%lx-%lx %4s", &start, &end, flags) == 3 && (uintptr_t)at >= start && (uintptr_t)at < end)
+		if (sscanf(line, "%lx-%lx %4s", &start, &end, flags) == 3 && (uintptr_t)at >= start &&
+		    (uintptr_t)at < end)
 			strcpy(found, flags);
 	}
 	fclose(maps);
@@ -200,12 +201,14 @@ static void maps(void)
 
 	NEED(moved != MAP_FAILED);
 	page(7)[0] = 4;
-	CHECK(mremap((void *)page(6), 2 * PAGE, 2 * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, (void *)moved) == (void *)moved);
+	CHECK(
+	    mremap((void *)page(6), 2 * PAGE, 2 * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, (void *)moved) == (void *)moved);
 	CHECK_EQ(touches(page(7), 0), EFAULT);
 	CHECK_EQ(moved[1], V(6 * PAGE / 4 + 1));
 	CHECK_EQ(moved[PAGE / 4], 4);
 	CHECK_EQ(moved[PAGE / 4 + 1], V(7 * PAGE / 4 + 1));
-	CHECK(mmap((void *)page(6), 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == (void *)page(6));
+	CHECK(mmap((void *)page(6), 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) ==
+	    (void *)page(6));
 	CHECK_EQ(page(6)[0] | page(6)[PAGE / 4 - 1] | page(7)[0] | page(7)[7], 0);
 	CHECK_EQ(munmap((void *)page(7), PAGE), 0);
 	permissions(page(7), found);
@@ -220,7 +223,8 @@ static void maps(void)
 	CHECK_EQ(waited(pid), 0);
 	CHECK_EQ(moved[1], V(6 * PAGE / 4 + 1));
 	CHECK_EQ(page(6)[5], 0);
-	CHECK(mmap((void *)page(7), PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == (void *)page(7));
+	CHECK(mmap((void *)page(7), PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) ==
+	    (void *)page(7));
 	CHECK_EQ(page(7)[9], 0);
 	mend(6);
 	mend(7);

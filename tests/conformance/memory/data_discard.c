@@ -7,12 +7,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define PAGE 4096
-#define WORDS 65536
-#define PAGES (WORDS * 4 / PAGE)
+#define PAGE      4096
+#define WORDS     65536
+#define PAGES     (WORDS * 4 / PAGE)
 #define V16384(i) V4096(i), V4096((i) + 4096), V4096((i) + 8192), V4096((i) + 12288)
 
-static volatile unsigned table[WORDS] __attribute__((aligned(PAGE))) = { V16384(0), V16384(16384), V16384(32768), V16384(49152) };
+static volatile unsigned table[WORDS]
+    __attribute__((aligned(PAGE))) = { V16384(0), V16384(16384), V16384(32768), V16384(49152) };
 static volatile unsigned char sparse[8 * PAGE] __attribute__((aligned(PAGE))) = { 1, [8 * PAGE - 1] = 3 };
 static volatile unsigned char zeroes[8 * PAGE] __attribute__((aligned(PAGE)));
 
@@ -124,7 +125,8 @@ static void forked(void)
 /* A page that was mapped in their place is not data any more. */
 static void replaced(void)
 {
-	void *got = mmap((void *)page(30), 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+	void *got =
+	    mmap((void *)page(30), 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 
 	CHECK(got == (void *)page(30));
 	*page(30) = 5;

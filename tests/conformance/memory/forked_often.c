@@ -7,9 +7,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define PAGE 4096
+#define PAGE  4096
 #define PAGES (8 * 1024)
-#define SIZE ((size_t)PAGES * PAGE)
+#define SIZE  ((size_t)PAGES * PAGE)
 
 static volatile unsigned char *memory, *shared;
 /* The contents of each page. */
@@ -104,7 +104,7 @@ int main(void)
 	/* Mapped again. */
 	CHECK_EQ(munmap((char *)p + 4000 * PAGE, 600 * PAGE), 0);
 	CHECK(mmap((char *)p + 4000 * PAGE, 600 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED,
-		   -1, 0) == (char *)p + 4000 * PAGE);
+		  -1, 0) == (char *)p + 4000 * PAGE);
 	zero(4000, 4600);
 	CHECK_EQ(differs(), 0);
 	fork_once(round++);

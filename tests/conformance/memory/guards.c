@@ -7,8 +7,8 @@
 #include <sys/wait.h>
 
 #define INSTALL 102
-#define REMOVE 103
-#define PAGE 4096L
+#define REMOVE  103
+#define PAGE    4096L
 
 static sigjmp_buf back;
 

@@ -8,10 +8,10 @@
 int main(void)
 {
 	for (int turn = 0; turn < 3; turn++) {
-		volatile char *a = mmap(NULL, GIB, PROT_READ | PROT_WRITE,
-					MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-		volatile char *b = mmap(NULL, GIB / 2, PROT_READ | PROT_WRITE,
-					MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		volatile char *a =
+		    mmap(NULL, GIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		volatile char *b =
+		    mmap(NULL, GIB / 2, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 		NEED(a != MAP_FAILED && b != MAP_FAILED);
 		CHECK_EQ(a[0] + a[GIB / 2] + a[GIB - 1] + b[GIB / 2 - 1], 0);

@@ -5,9 +5,9 @@
 #include <stdint.h>
 #include <sys/mman.h>
 
-#define PAGE 4096
+#define PAGE  4096
 #define PAGES 64
-#define ANON (MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED)
+#define ANON  (MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED)
 
 enum state { HOLE, READ, WRITE };
 

@@ -162,7 +162,9 @@ static void limits(void)
 	CHECK_ERRNO(mlock(at, PAGE), EPERM);
 	CHECK_ERRNO(mlockall(MCL_FUTURE), EPERM);
 	/* Of this call musl makes ENOMEM. */
-	CHECK_ERRNO(syscall(SYS_mmap, 0L, (long)PAGE, (long)PROT_READ, (long)(MAP_PRIVATE | MAP_ANONYMOUS | MAP_LOCKED), -1L, 0L), EPERM);
+	CHECK_ERRNO(syscall(SYS_mmap, 0L, (long)PAGE, (long)PROT_READ, (long)(MAP_PRIVATE | MAP_ANONYMOUS | MAP_LOCKED),
+			-1L, 0L),
+	    EPERM);
 	CHECK_EQ(munlock(at, PAGE), 0);
 	CHECK_ERRNO(mlockall(0), EINVAL);
 	CHECK_ERRNO(mlockall(4), EINVAL);

@@ -7,7 +7,7 @@
 
 #define PAGE 4096
 #define ANON (MAP_PRIVATE | MAP_ANONYMOUS)
-#define RW (PROT_READ | PROT_WRITE)
+#define RW   (PROT_READ | PROT_WRITE)
 
 /* Whether the page is mapped: mincore says ENOMEM where nothing is. */
 static int mapped(void *page)

@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 
 #define PAGE 4096
-#define RW (PROT_READ | PROT_WRITE)
+#define RW   (PROT_READ | PROT_WRITE)
 
 static void shared(int fd)
 {

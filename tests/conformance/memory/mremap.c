@@ -6,7 +6,7 @@
 
 #define PAGE 4096
 #define ANON (MAP_PRIVATE | MAP_ANONYMOUS)
-#define RW (PROT_READ | PROT_WRITE)
+#define RW   (PROT_READ | PROT_WRITE)
 
 static int mapped(void *page)
 {

@@ -3,9 +3,9 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
-#define PAGE 4096L
-#define MAYMOVE 1L
-#define FIXED 2L
+#define PAGE      4096L
+#define MAYMOVE   1L
+#define FIXED     2L
 #define DONTUNMAP 4L
 
 static unsigned char *remap(void *old, long size, long new_size, long flags, void *to)

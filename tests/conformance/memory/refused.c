@@ -5,14 +5,14 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
-#define PAGE 4096L
+#define PAGE      4096L
 #define ANONYMOUS ((long)(MAP_PRIVATE | MAP_ANONYMOUS))
 #define VALIDATED 3L
 #define DROPPABLE 8L
-#define UNKNOWN 0x200000L
-#define SYNC 0x80000L
-#define GUARD 102
-#define NO_GUARD 103
+#define UNKNOWN   0x200000L
+#define SYNC      0x80000L
+#define GUARD     102
+#define NO_GUARD  103
 
 static long map(long at, long length, long flags, int fd)
 {

@@ -5,7 +5,7 @@
 #include <sys/uio.h>
 
 #define PAGE 4096
-#define RW (PROT_READ | PROT_WRITE)
+#define RW   (PROT_READ | PROT_WRITE)
 
 int main(void)
 {

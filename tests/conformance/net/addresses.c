@@ -32,7 +32,8 @@ int main(void)
 	CHECK_EQ(found->ai_family, AF_INET);
 	CHECK_EQ(((struct sockaddr_in *)(void *)found->ai_addr)->sin_port, htons(8080));
 	CHECK_EQ(getnameinfo(found->ai_addr, found->ai_addrlen, host, sizeof host, service, sizeof service,
-			     NI_NUMERICHOST | NI_NUMERICSERV), 0);
+		     NI_NUMERICHOST | NI_NUMERICSERV),
+	    0);
 	CHECK_STR(host, "127.0.0.1");
 	CHECK_STR(service, "8080");
 	freeaddrinfo(found);

@@ -9,7 +9,9 @@ int main(void)
 	_Alignas(8) char control[128];
 	char byte = 0;
 	struct iovec data = { &byte, 1 };
-	struct msghdr message = { .msg_iov = &data, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control };
+	struct msghdr message = {
+		.msg_iov = &data, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control
+	};
 	struct cmsghdr *c;
 	struct ucred who;
 	int pair[2], on = 1;
@@ -28,8 +30,9 @@ int main(void)
 
 	/* Sent along, one's own are allowed. */
 	who = (struct ucred){ getpid(), getuid(), getgid() };
-	message = (struct msghdr){ .msg_iov = &data, .msg_iovlen = 1, .msg_control = control,
-				   .msg_controllen = CMSG_SPACE(sizeof who) };
+	message = (struct msghdr){
+		.msg_iov = &data, .msg_iovlen = 1, .msg_control = control, .msg_controllen = CMSG_SPACE(sizeof who)
+	};
 	c = CMSG_FIRSTHDR(&message);
 	c->cmsg_level = SOL_SOCKET;
 	c->cmsg_type = SCM_CREDENTIALS;

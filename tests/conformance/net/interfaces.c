@@ -50,7 +50,8 @@ static void check_addresses(void)
 			continue;
 		CHECK(i->ifa_flags & IFF_LOOPBACK);
 		CHECK(mask && mask->sin_family == AF_INET);
-		seen += address->sin_addr.s_addr == htonl(INADDR_LOOPBACK) && mask && mask->sin_addr.s_addr == htonl(0xff000000);
+		seen += address->sin_addr.s_addr == htonl(INADDR_LOOPBACK) && mask &&
+		    mask->sin_addr.s_addr == htonl(0xff000000);
 	}
 	CHECK(seen == 1 || !(guarded.request.ifr_flags & IFF_UP));
 	freeifaddrs(all);

@@ -54,7 +54,8 @@ int main(void)
 	CHECK_ERRNO(getsockopt(0x7fff, SOL_SOCKET, SO_TYPE, &value, &length), EBADF);
 
 	/* SO_RCVTIMEO holds a struct timeval. */
-	CHECK_EQ(setsockopt(pair[0], SOL_SOCKET, SO_RCVTIMEO, &(struct timeval){ 0, 10000 }, sizeof(struct timeval)), 0);
+	CHECK_EQ(
+	    setsockopt(pair[0], SOL_SOCKET, SO_RCVTIMEO, &(struct timeval){ 0, 10000 }, sizeof(struct timeval)), 0);
 	CHECK_ERRNO(read(pair[0], &byte, 1), EAGAIN);
 	CHECK_ERRNO(socketpair(AF_INET, SOCK_STREAM, 0, pair), EOPNOTSUPP);
 	return check_done();

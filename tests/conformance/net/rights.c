@@ -14,8 +14,10 @@ static ssize_t send_fds(int to, const int *fds, size_t count)
 {
 	union control control = { 0 };
 	struct iovec data = { "x", 1 };
-	struct msghdr message = { .msg_iov = &data, .msg_iovlen = 1, .msg_control = control.bytes,
-				  .msg_controllen = CMSG_SPACE(count * sizeof(int)) };
+	struct msghdr message = { .msg_iov = &data,
+		.msg_iovlen = 1,
+		.msg_control = control.bytes,
+		.msg_controllen = CMSG_SPACE(count * sizeof(int)) };
 	struct cmsghdr *c = CMSG_FIRSTHDR(&message);
 
 	c->cmsg_level = SOL_SOCKET;
@@ -31,8 +33,10 @@ static int receive_fds(int from, int *fds, size_t room, int flags, int *said)
 	union control control = { 0 };
 	char byte = 0;
 	struct iovec data = { &byte, 1 };
-	struct msghdr message = { .msg_iov = &data, .msg_iovlen = 1, .msg_control = control.bytes,
-				  .msg_controllen = CMSG_LEN(room * sizeof(int)) };
+	struct msghdr message = { .msg_iov = &data,
+		.msg_iovlen = 1,
+		.msg_control = control.bytes,
+		.msg_controllen = CMSG_LEN(room * sizeof(int)) };
 	struct cmsghdr *c;
 	int count;
 

@@ -15,7 +15,10 @@
 
 static struct msghdr message(struct iovec *data, char *control, int count)
 {
-	struct msghdr m = { .msg_iov = data, .msg_iovlen = 1, .msg_control = control, .msg_controllen = CMSG_SPACE(count * sizeof(int)) };
+	struct msghdr m = { .msg_iov = data,
+		.msg_iovlen = 1,
+		.msg_control = control,
+		.msg_controllen = CMSG_SPACE(count * sizeof(int)) };
 
 	return m;
 }

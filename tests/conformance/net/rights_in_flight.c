@@ -16,7 +16,10 @@ static int pass(int socket, int fd, int count)
 	int fds[253];
 	char control[CMSG_SPACE(sizeof fds)] = { 0 };
 	struct iovec data = { "x", 1 };
-	struct msghdr message = { .msg_iov = &data, .msg_iovlen = 1, .msg_control = control, .msg_controllen = CMSG_SPACE((size_t)count * sizeof(int)) };
+	struct msghdr message = { .msg_iov = &data,
+		.msg_iovlen = 1,
+		.msg_control = control,
+		.msg_controllen = CMSG_SPACE((size_t)count * sizeof(int)) };
 	struct cmsghdr *rights = CMSG_FIRSTHDR(&message);
 
 	for (int i = 0; i < count; i++)
@@ -34,7 +37,9 @@ static int get(int socket)
 	int fd = -1;
 	char byte, control[CMSG_SPACE(sizeof fd)] = { 0 };
 	struct iovec data = { &byte, 1 };
-	struct msghdr message = { .msg_iov = &data, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control };
+	struct msghdr message = {
+		.msg_iov = &data, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control
+	};
 
 	CHECK_EQ(recvmsg(socket, &message, 0), 1);
 	CHECK(CMSG_FIRSTHDR(&message) != NULL);

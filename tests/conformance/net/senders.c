@@ -15,7 +15,8 @@ static char large[LARGE];
 /* musl's macro compares numbers of different kinds. */
 static struct cmsghdr *next(struct msghdr *message, struct cmsghdr *c)
 {
-	char *end = (char *)message->msg_control + message->msg_controllen, *at = (char *)c + CMSG_SPACE(c->cmsg_len - CMSG_LEN(0));
+	char *end = (char *)message->msg_control + message->msg_controllen,
+	     *at = (char *)c + CMSG_SPACE(c->cmsg_len - CMSG_LEN(0));
 
 	return at + sizeof *c <= end ? (struct cmsghdr *)at : NULL;
 }
@@ -90,7 +91,8 @@ static int ended(pid_t child)
 static void sends(int fd)
 {
 	struct iovec parts[2] = { { "ab", 2 }, { "cde", 3 } };
-	struct mmsghdr many[2] = { { .msg_hdr = { .msg_iov = parts, .msg_iovlen = 1 } }, { .msg_hdr = { .msg_iov = parts + 1, .msg_iovlen = 1 } } };
+	struct mmsghdr many[2] = { { .msg_hdr = { .msg_iov = parts, .msg_iovlen = 1 } },
+		{ .msg_hdr = { .msg_iov = parts + 1, .msg_iovlen = 1 } } };
 	int failed = 0;
 
 	failed += write(fd, "x", 1) != 1;
@@ -198,18 +200,24 @@ static ssize_t send_with(int fd, struct ucred *claim, int descriptor)
 {
 	_Alignas(8) char control[256] = { 0 };
 	struct iovec part = { "c", 1 };
-	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control };
+	struct msghdr message = {
+		.msg_iov = &part, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control
+	};
 	struct cmsghdr *c = CMSG_FIRSTHDR(&message);
 	size_t used = 0;
 
 	if (claim) {
-		*c = (struct cmsghdr){ .cmsg_len = CMSG_LEN(sizeof *claim), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_CREDENTIALS };
+		*c = (struct cmsghdr){
+			.cmsg_len = CMSG_LEN(sizeof *claim), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_CREDENTIALS
+		};
 		memcpy(CMSG_DATA(c), claim, sizeof *claim);
 		used += CMSG_SPACE(sizeof *claim);
 		c = next(&message, c);
 	}
 	if (descriptor >= 0) {
-		*c = (struct cmsghdr){ .cmsg_len = CMSG_LEN(sizeof descriptor), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS };
+		*c = (struct cmsghdr){
+			.cmsg_len = CMSG_LEN(sizeof descriptor), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS
+		};
 		memcpy(CMSG_DATA(c), &descriptor, sizeof descriptor);
 		used += CMSG_SPACE(sizeof descriptor);
 	}

@@ -29,7 +29,9 @@ static void comes_from(int fd, pid_t pid, uid_t uid, gid_t gid)
 	_Alignas(8) char control[CMSG_SPACE(sizeof(struct ucred))];
 	char byte;
 	struct iovec part = { &byte, 1 };
-	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control };
+	struct msghdr message = {
+		.msg_iov = &part, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control
+	};
 	struct ucred cred = { -7, 7, 7 };
 
 	CHECK_EQ(recvmsg(fd, &message, 0), 1);
@@ -50,7 +52,9 @@ static ssize_t sends(int fd, const struct ucred *claim)
 	if (claim) {
 		message.msg_control = control;
 		message.msg_controllen = sizeof control;
-		*CMSG_FIRSTHDR(&message) = (struct cmsghdr){ .cmsg_len = CMSG_LEN(sizeof *claim), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_CREDENTIALS };
+		*CMSG_FIRSTHDR(&message) = (struct cmsghdr){
+			.cmsg_len = CMSG_LEN(sizeof *claim), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_CREDENTIALS
+		};
 		memcpy(CMSG_DATA(CMSG_FIRSTHDR(&message)), claim, sizeof *claim);
 	}
 	return sendmsg(fd, &message, 0);
@@ -85,7 +89,8 @@ static void child(int changes, pid_t parent)
 
 int main(void)
 {
-	int on = 1, status = -1, changes = geteuid() == 0, receiver = bound(&at, SOCK_DGRAM), listener = bound(&listens, SOCK_STREAM), one;
+	int on = 1, status = -1, changes = geteuid() == 0, receiver = bound(&at, SOCK_DGRAM),
+	    listener = bound(&listens, SOCK_STREAM), one;
 	uid_t uid = changes ? OTHER_USER : getuid();
 	gid_t gid = changes ? OTHER_GROUP : getgid();
 	struct ucred cred = { -7, 7, 7 };

@@ -31,7 +31,8 @@ static ssize_t send_to(int fd, const char *path, int passed)
 	union {
 		struct cmsghdr head;
 		char room[CMSG_SPACE(sizeof(int))];
-	} control = { .head = { .cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS } };
+	} control = { .head = {
+			  .cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS } };
 	struct msghdr m = { .msg_name = &a, .msg_namelen = sizeof a, .msg_iov = iov, .msg_iovlen = 2 };
 
 	if (passed >= 0) {
@@ -49,7 +50,12 @@ static int received(int fd, const char *text, const char *from)
 	char bytes[20] = { 0 };
 	struct iovec iov = { bytes, sizeof bytes - 1 };
 	char control[CMSG_SPACE(sizeof(int))] __attribute__((aligned(8)));
-	struct msghdr m = { .msg_name = &a, .msg_namelen = sizeof a, .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control };
+	struct msghdr m = { .msg_name = &a,
+		.msg_namelen = sizeof a,
+		.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = control,
+		.msg_controllen = sizeof control };
 	int got = -1;
 
 	CHECK_EQ(recvmsg(fd, &m, MSG_DONTWAIT), (long)strlen(text));
@@ -76,7 +82,8 @@ int main(void)
 	CHECK(got >= 0 && pread(got, &byte, 1, 0) == 1 && byte == 'x');
 	close(got);
 	for (int i = 0; i < 2; i++)
-		many[i].msg_hdr = (struct msghdr){ .msg_name = &to, .msg_namelen = sizeof to, .msg_iov = &iov, .msg_iovlen = 1 };
+		many[i].msg_hdr =
+		    (struct msghdr){ .msg_name = &to, .msg_namelen = sizeof to, .msg_iov = &iov, .msg_iovlen = 1 };
 	CHECK_EQ(sendmmsg(client, many, 2, 0), 2);
 	for (int i = 0; i < 2; i++)
 		CHECK_EQ(received(server, "many", "client"), -1);

@@ -12,7 +12,8 @@ static int attempt(int (*call)(int, const struct sockaddr *, socklen_t), int fd,
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 
 	memcpy(address.sun_path, name, strlen(name));
-	return call(fd, (struct sockaddr *)&address, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(name)));
+	return call(
+	    fd, (struct sockaddr *)&address, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(name)));
 }
 
 static int connects(const char *name)

@@ -67,7 +67,8 @@ static void check_names(int file, int dir)
 /* A descriptor without a name in a directory is shown as its type. */
 static void check_nameless(void)
 {
-	int e = eventfd(0, 0), p = epoll_create1(0), t = timerfd_create(CLOCK_MONOTONIC, 0), i = inotify_init(), d = syscall(SYS_pidfd_open, getpid(), 0), s;
+	int e = eventfd(0, 0), p = epoll_create1(0), t = timerfd_create(CLOCK_MONOTONIC, 0), i = inotify_init(),
+	    d = syscall(SYS_pidfd_open, getpid(), 0), s;
 	sigset_t none;
 
 	sigemptyset(&none);

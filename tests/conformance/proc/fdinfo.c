@@ -30,9 +30,12 @@ static void check_epoll(void)
 
 	NEED(e >= 0 && pipe(p) == 0);
 	CHECK_EQ(strstr(info(e), "tfd:") != NULL, 0);
-	CHECK_EQ(epoll_ctl(e, EPOLL_CTL_ADD, p[0], &(struct epoll_event){ .events = EPOLLIN, .data.u64 = 0x123456789abULL }), 0);
+	CHECK_EQ(
+	    epoll_ctl(e, EPOLL_CTL_ADD, p[0], &(struct epoll_event){ .events = EPOLLIN, .data.u64 = 0x123456789abULL }),
+	    0);
 	CHECK_EQ(epoll_ctl(e, EPOLL_CTL_ADD, p[1], &(struct epoll_event){ .events = EPOLLOUT, .data.u32 = 1 }), 0);
-	CHECK_EQ(epoll_ctl(e, EPOLL_CTL_MOD, p[1], &(struct epoll_event){ .events = EPOLLOUT | EPOLLET, .data.u64 = 2 }), 0);
+	CHECK_EQ(
+	    epoll_ctl(e, EPOLL_CTL_MOD, p[1], &(struct epoll_event){ .events = EPOLLOUT | EPOLLET, .data.u64 = 2 }), 0);
 	for (at = strstr(info(e), "tfd:"); at; at = strstr(at + 1, "tfd:"), lines++) {
 		NEED(sscanf(at, "tfd: %d events: %x data: %llx", &fd, &events, &data) == 3);
 		CHECK(fd == p[0] || fd == p[1]);
@@ -63,7 +66,8 @@ static void check_others(void)
 	CHECK_EQ(mask, 1ULL << (SIGUSR1 - 1) | 1ULL << (SIGCHLD - 1));
 	close(s);
 	NEED((t = timerfd_create(CLOCK_MONOTONIC, 0)) >= 0);
-	CHECK_EQ(timerfd_settime(t, 0, &(struct itimerspec){ .it_value = { 1000, 0 }, .it_interval = { 7, 5 } }, NULL), 0);
+	CHECK_EQ(
+	    timerfd_settime(t, 0, &(struct itimerspec){ .it_value = { 1000, 0 }, .it_interval = { 7, 5 } }, NULL), 0);
 	CHECK(strstr(info(t), "it_interval: (7, 5)") != NULL);
 	CHECK_EQ(sscanf(strstr(text, "it_value:"), "it_value: (%lld,", &value), 1);
 	CHECK(value > 900 && value <= 1000);

@@ -9,8 +9,21 @@
 #include <sys/stat.h>
 
 static const char *const DIRECTORIES[] = {
-	"/dev", "/dev/pts", "/dev/shm", "/proc", "/proc/self", "/proc/self/fdinfo", "/proc/self/task", "/proc/thread-self", "/proc/sys", "/proc/sys/fs",
-	"/proc/sys/kernel", "/proc/sys/net", "/proc/sys/vm", "/sys/devices/system", "/sys/devices/system/cpu",
+	"/dev",
+	"/dev/pts",
+	"/dev/shm",
+	"/proc",
+	"/proc/self",
+	"/proc/self/fdinfo",
+	"/proc/self/task",
+	"/proc/thread-self",
+	"/proc/sys",
+	"/proc/sys/fs",
+	"/proc/sys/kernel",
+	"/proc/sys/net",
+	"/proc/sys/vm",
+	"/sys/devices/system",
+	"/sys/devices/system/cpu",
 };
 
 static void look(const char *directory)

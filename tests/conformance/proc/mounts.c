@@ -22,7 +22,8 @@ static int mounted_at(const char *wanted)
 	for (char *line = strtok_r(copy, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
 		char *dash = strstr(line, " - ");
 
-		NEED(dash && sscanf(line, "%*d %*d %u:%u %*s %255s", &major, &minor, place) == 3 && sscanf(dash, " - %63s", kind) == 1);
+		NEED(dash && sscanf(line, "%*d %*d %u:%u %*s %255s", &major, &minor, place) == 3 &&
+		    sscanf(dash, " - %63s", kind) == 1);
 		if (!strcmp(place, wanted)) {
 			last_major = major, last_minor = minor, n++;
 			strcpy(last_kind, kind);
@@ -33,8 +34,14 @@ static int mounted_at(const char *wanted)
 
 int main(void)
 {
-	static const struct { const char *place, *kind; long type; } usual[] = {
-		{ "/proc", "proc", 0x9fa0 }, { "/sys", "sysfs", 0x62656572 }, { "/dev/pts", "devpts", 0x1cd1 }, { "/dev/shm", "tmpfs", 0x1021994 },
+	static const struct {
+		const char *place, *kind;
+		long type;
+	} usual[] = {
+		{ "/proc", "proc", 0x9fa0 },
+		{ "/sys", "sysfs", 0x62656572 },
+		{ "/dev/pts", "devpts", 0x1cd1 },
+		{ "/dev/shm", "tmpfs", 0x1021994 },
 	};
 	cpu_set_t all, one;
 	struct statfs fs;

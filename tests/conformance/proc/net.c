@@ -30,8 +30,10 @@ static int find(const char *path, int fd, struct row *row)
 	unsigned long wanted = inode(fd), found;
 
 	for (char *line = strchr(slurp(path), '\n'); line && line[1]; line = strchr(line + 1, '\n'))
-		if (sscanf(line, " %*d: %39[0-9A-F]:%x %39[0-9A-F]:%x %x %*x:%x %*x:%*x %*x %u %*u %lu", row->own, &row->own_port, row->peer,
-			   &row->peer_port, &row->state, &row->waiting, &row->user, &found) == 8 && found == wanted)
+		if (sscanf(line, " %*d: %39[0-9A-F]:%x %39[0-9A-F]:%x %x %*x:%x %*x:%*x %*x %u %*u %lu", row->own,
+			&row->own_port, row->peer, &row->peer_port, &row->state, &row->waiting, &row->user,
+			&found) == 8 &&
+		    found == wanted)
 			return 1;
 	return 0;
 }
@@ -146,7 +148,9 @@ static int find_unix(int fd, unsigned *flags, unsigned *type, unsigned *state, c
 
 	for (char *line = strchr(slurp("/proc/net/unix"), '\n'); line && line[1]; line = strchr(line + 1, '\n')) {
 		*name = 0;
-		if (sscanf(line + 1, "%*x: %*x %*x %x %x %x %lu%*1[ ]%107[^\n]", flags, type, state, &found, name) >= 4 && found == wanted)
+		if (sscanf(line + 1, "%*x: %*x %*x %x %x %x %lu%*1[ ]%107[^\n]", flags, type, state, &found, name) >=
+			4 &&
+		    found == wanted)
 			return 1;
 	}
 	return 0;
@@ -177,7 +181,8 @@ static void unix_sockets(void)
 	snprintf(abstract, sizeof abstract, "%cnet-%d", 0, (int)getpid());
 	memcpy(address.sun_path, abstract, sizeof abstract);
 	other = socket(AF_UNIX, SOCK_DGRAM, 0);
-	NEED(bind(other, (void *)&address, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + strlen(abstract + 1))) == 0);
+	NEED(bind(other, (void *)&address,
+		 (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + strlen(abstract + 1))) == 0);
 	NEED(find_unix(other, &flags, &type, &state, name));
 	abstract[0] = '@';
 	CHECK_STR(name, abstract);
@@ -208,7 +213,8 @@ static void of_children(void)
 	if (pid == 0) {
 		int fd = socket(AF_INET, SOCK_STREAM, 0);
 		close(down[1]);
-		if (fd < 0 || bind(fd, (void *)&address, sizeof address) || listen(fd, 1) || getsockname(fd, (void *)&address, &length))
+		if (fd < 0 || bind(fd, (void *)&address, sizeof address) || listen(fd, 1) ||
+		    getsockname(fd, (void *)&address, &length))
 			_exit(1);
 		port = ntohs(address.sin_port);
 		if (write(up[1], &port, sizeof port) != sizeof port)

@@ -41,8 +41,9 @@ static void check_stat(void)
 	NEED(*slurp("/proc/self/stat"));
 	NEED(strrchr(text, ')') != NULL);
 	CHECK_EQ(atoi(text), getpid());
-	n = sscanf(strrchr(text, ')') + 2, "%c %d %d %d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu %llu %ld",
-		   &state, &ppid, &group, &session, &start, &size, &resident);
+	n = sscanf(strrchr(text, ')') + 2,
+	    "%c %d %d %d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu %llu %ld", &state, &ppid,
+	    &group, &session, &start, &size, &resident);
 	CHECK_EQ(n, 7);
 	CHECK_EQ(state, 'R');
 	CHECK_EQ(ppid, getppid());
@@ -119,7 +120,8 @@ static void check_maps(void)
 		CHECK(start >= last && end > start);
 		CHECK_EQ(strlen(flags), 4);
 		last = end;
-		own += (unsigned long)(uintptr_t)text >= start && (unsigned long)(uintptr_t)text < end && flags[1] == 'w';
+		own +=
+		    (unsigned long)(uintptr_t)text >= start && (unsigned long)(uintptr_t)text < end && flags[1] == 'w';
 	}
 	CHECK_EQ(own, 1);
 	CHECK(lines >= 2);

@@ -120,7 +120,8 @@ static void check_nice(void)
 
 static void check_signals(void)
 {
-	unsigned long long usr1 = 1ULL << (SIGUSR1 - 1), usr2 = 1ULL << (SIGUSR2 - 1), real = 1ULL << (SIGRTMIN + 1 - 1);
+	unsigned long long usr1 = 1ULL << (SIGUSR1 - 1), usr2 = 1ULL << (SIGUSR2 - 1),
+			   real = 1ULL << (SIGRTMIN + 1 - 1);
 	int queued = 0, most = 0;
 	sigset_t set;
 

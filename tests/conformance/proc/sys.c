@@ -35,7 +35,8 @@ static int count_in(const char *path, const char *prefix)
 
 	NEED(dir != NULL);
 	while ((entry = readdir(dir)))
-		n += !strncmp(entry->d_name, prefix, strlen(prefix)) && entry->d_name[strlen(prefix)] >= '0' && entry->d_name[strlen(prefix)] <= '9';
+		n += !strncmp(entry->d_name, prefix, strlen(prefix)) && entry->d_name[strlen(prefix)] >= '0' &&
+		    entry->d_name[strlen(prefix)] <= '9';
 	closedir(dir);
 	return n;
 }

@@ -40,7 +40,10 @@ int main(void)
 {
 	unsigned long long n[20];
 	int shm, sem, msg;
-	struct { long type; char text[8]; } letter = { 1, "1234567" };
+	struct {
+		long type;
+		char text[8];
+	} letter = { 1, "1234567" };
 	char *at;
 
 	if (access("/proc/sysvipc/shm", R_OK))

@@ -23,9 +23,12 @@ static int is_watched(int number, const struct stat *st, unsigned events)
 	unsigned wd, device, mask;
 
 	for (char *at = strstr(text, "inotify "); at; at = strstr(at + 1, "inotify ")) {
-		NEED(sscanf(at, "inotify wd:%x ino:%lx sdev:%x mask:%x ignored_mask:0 ", &wd, &inode, &device, &mask) == 4);
+		NEED(sscanf(at, "inotify wd:%x ino:%lx sdev:%x mask:%x ignored_mask:0 ", &wd, &inode, &device, &mask) ==
+		    4);
 		if ((int)wd == number)
-			return !st || (inode == st->st_ino && (mask & IN_ALL_EVENTS) == events && device == (major(st->st_dev) << 20 | minor(st->st_dev)));
+			return !st ||
+			    (inode == st->st_ino && (mask & IN_ALL_EVENTS) == events &&
+				device == (major(st->st_dev) << 20 | minor(st->st_dev)));
 	}
 	return 0;
 }

@@ -88,8 +88,17 @@ static long openat_2(const char *path, unsigned long long flags)
 static void refused(const char *path)
 {
 	static const int ways[] = {
-		O_WRONLY, O_RDWR, O_WRONLY | O_APPEND, O_WRONLY | O_NONBLOCK, O_WRONLY | O_TRUNC, O_RDWR | O_TRUNC, O_RDONLY | O_TRUNC,
-		O_WRONLY | O_CREAT, O_WRONLY | O_CREAT | O_TRUNC, O_RDONLY | O_TRUNC | O_CREAT, O_WRONLY | O_NOFOLLOW | O_CLOEXEC,
+		O_WRONLY,
+		O_RDWR,
+		O_WRONLY | O_APPEND,
+		O_WRONLY | O_NONBLOCK,
+		O_WRONLY | O_TRUNC,
+		O_RDWR | O_TRUNC,
+		O_RDONLY | O_TRUNC,
+		O_WRONLY | O_CREAT,
+		O_WRONLY | O_CREAT | O_TRUNC,
+		O_RDONLY | O_TRUNC | O_CREAT,
+		O_WRONLY | O_NOFOLLOW | O_CLOEXEC,
 	};
 	struct stat st;
 
@@ -111,7 +120,8 @@ static void refused(const char *path)
 /* Opening without writing is allowed, and earlier errors take precedence. */
 static void allowed(void)
 {
-	static const int ways[] = { O_RDONLY, O_RDONLY | O_NONBLOCK, O_PATH, O_PATH | O_WRONLY | O_TRUNC, O_RDONLY | O_CREAT };
+	static const int ways[] = { O_RDONLY, O_RDONLY | O_NONBLOCK, O_PATH, O_PATH | O_WRONLY | O_TRUNC,
+		O_RDONLY | O_CREAT };
 	char path[64];
 	int fd;
 

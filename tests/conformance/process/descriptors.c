@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 
 #ifndef SYS_pidfd_open
-#define SYS_pidfd_open 434
+#define SYS_pidfd_open        434
 #define SYS_pidfd_send_signal 424
 #endif
 #define P_PIDFD_ 3

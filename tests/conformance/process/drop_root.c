@@ -15,14 +15,19 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define USER 1000
-#define OTHER 1001
+#define USER             1000
+#define OTHER            1001
 #define CAP_DAC_OVERRIDE 1
-#define CAP_KILL 5
-#define CAP_SETUID 7
+#define CAP_KILL         5
+#define CAP_SETUID       7
 
-struct caps { uint32_t version; int pid; };
-struct sets { uint32_t effective, permitted, inheritable; };
+struct caps {
+	uint32_t version;
+	int pid;
+};
+struct sets {
+	uint32_t effective, permitted, inheritable;
+};
 
 static struct sets capabilities(void)
 {
@@ -150,7 +155,8 @@ static void kept(void)
 	CHECK_EQ(capabilities().effective, 0);
 	CHECK(capabilities().permitted & 1 << CAP_DAC_OVERRIDE);
 	CHECK_ERRNO(opens("secret", O_RDONLY), EACCES);
-	CHECK_EQ(set_capabilities((struct sets){ 1 << CAP_DAC_OVERRIDE, 1 << CAP_DAC_OVERRIDE | 1 << CAP_SETUID, 0 }), 0);
+	CHECK_EQ(
+	    set_capabilities((struct sets){ 1 << CAP_DAC_OVERRIDE, 1 << CAP_DAC_OVERRIDE | 1 << CAP_SETUID, 0 }), 0);
 	CHECK_EQ(opens("secret", O_RDONLY), 0);
 	CHECK_ERRNO(setuid(OTHER), EPERM);
 	CHECK_EQ(set_capabilities((struct sets){ 1 << CAP_SETUID, 1 << CAP_SETUID, 0 }), 0);
@@ -210,7 +216,8 @@ static void signals(void)
 	own = fork();
 	if (own == 0) {
 		/* Of a brother. */
-		int denied = setuid(USER) == 0 && kill(theirs, 0) == -1 && errno == EPERM && kill(theirs, SIGKILL) == -1 && errno == EPERM;
+		int denied = setuid(USER) == 0 && kill(theirs, 0) == -1 && errno == EPERM &&
+		    kill(theirs, SIGKILL) == -1 && errno == EPERM;
 
 		_exit(!denied);
 	}
@@ -292,8 +299,10 @@ int main(void)
 	umask(022);
 	NEED(chmod(".", 0777) == 0);
 	NEED(opens("secret", O_WRONLY | O_CREAT | O_EXCL) == 0 && chmod("secret", 0600) == 0);
-	NEED(opens("theirs", O_WRONLY | O_CREAT | O_EXCL) == 0 && chmod("theirs", 0600) == 0 && chown("theirs", OTHER, OTHER) == 0);
-	NEED(opens("group5", O_WRONLY | O_CREAT | O_EXCL) == 0 && chmod("group5", 0640) == 0 && chown("group5", 0, 5) == 0);
+	NEED(opens("theirs", O_WRONLY | O_CREAT | O_EXCL) == 0 && chmod("theirs", 0600) == 0 &&
+	    chown("theirs", OTHER, OTHER) == 0);
+	NEED(opens("group5", O_WRONLY | O_CREAT | O_EXCL) == 0 && chmod("group5", 0640) == 0 &&
+	    chown("group5", 0, 5) == 0);
 	apart(for_a_while);
 	apart(file_ids);
 	apart(for_good);

@@ -80,7 +80,9 @@ static void errors(void)
 		CHECK_ERRNO(execve("./file", args, environ), ENOENT);
 	}
 	CHECK_EQ(symlink("file", "link"), 0);
-	CHECK_ERRNO(syscall(SYS_execveat, (long)AT_FDCWD, (long)"link", (long)args, (long)environ, (long)AT_SYMLINK_NOFOLLOW), ELOOP);
+	CHECK_ERRNO(
+	    syscall(SYS_execveat, (long)AT_FDCWD, (long)"link", (long)args, (long)environ, (long)AT_SYMLINK_NOFOLLOW),
+	    ELOOP);
 	CHECK_EQ(unlink("link"), 0);
 	CHECK_EQ(unlink("file"), 0);
 	CHECK_ERRNO(syscall(SYS_execveat, (long)AT_FDCWD, (long)"", (long)args, (long)environ, 0L), ENOENT);

@@ -19,7 +19,8 @@ static int runs(char *self, int pieces, rlim_t stack)
 		argv[2 + i] = piece;
 	NEED((pid = fork()) >= 0);
 	if (pid == 0) {
-		if (stack && setrlimit(RLIMIT_STACK, &(struct rlimit){ stack, RLIM_INFINITY }) && setrlimit(RLIMIT_STACK, &(struct rlimit){ stack, stack }))
+		if (stack && setrlimit(RLIMIT_STACK, &(struct rlimit){ stack, RLIM_INFINITY }) &&
+		    setrlimit(RLIMIT_STACK, &(struct rlimit){ stack, stack }))
 			_exit(254);
 		execv(self, argv);
 		_exit(errno);

@@ -104,7 +104,8 @@ int main(int argc, char **argv)
 		return strcmp(argv[argc - 1], "ran") ? 99 : RAN;
 	file = check_file("file", "");
 	NEED(mkdir("directory", 0700) == 0 && (directory = open("directory", O_RDONLY | O_DIRECTORY)) >= 0);
-	NEED(symlink("/proc/self/exe", "link") == 0 && symlink("nothing", "dangles") == 0 && symlink("loop", "loop") == 0);
+	NEED(symlink("/proc/self/exe", "link") == 0 && symlink("nothing", "dangles") == 0 &&
+	    symlink("loop", "loop") == 0);
 	check_descriptors(file, directory);
 	check_paths();
 	check_flags();

@@ -156,9 +156,18 @@ static void with_threads(void)
 }
 
 static int prepared, in_parent, in_child;
-static void prepare(void) { prepared++; }
-static void parent(void) { in_parent++; }
-static void the_child(void) { in_child++; }
+static void prepare(void)
+{
+	prepared++;
+}
+static void parent(void)
+{
+	in_parent++;
+}
+static void the_child(void)
+{
+	in_child++;
+}
 
 int main(int argc, char **argv)
 {

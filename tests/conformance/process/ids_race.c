@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define USERS 4
+#define USERS  4
 #define ROUNDS 300
 
 static int self;
@@ -35,7 +35,8 @@ static int right(void)
 			return 0;
 	}
 	snprintf(name, sizeof name, "m%d.%lx", self, (unsigned long)pthread_self() & 0xffffff);
-	int fd = open(name, O_WRONLY | O_CREAT, 0600), good = fd >= 0 && fstat(fd, &st) == 0 && st.st_uid == (uid_t)(self ? 1000 + self : 0);
+	int fd = open(name, O_WRONLY | O_CREAT, 0600),
+	    good = fd >= 0 && fstat(fd, &st) == 0 && st.st_uid == (uid_t)(self ? 1000 + self : 0);
 
 	close(fd);
 	return unlink(name) == 0 && good;

@@ -10,10 +10,10 @@
 #include <time.h>
 
 #define RESET_ON_FORK 0x40000000
-#define USER 1000
+#define USER          1000
 
-#define CAP_IPC_LOCK 14
-#define CAP_SYS_NICE 23
+#define CAP_IPC_LOCK     14
+#define CAP_SYS_NICE     23
 #define CAP_SYS_RESOURCE 24
 
 static int has(int capability)

@@ -167,7 +167,9 @@ static void by_attributes(void)
 static void refused(void)
 {
 	struct sched_param none = { 0 }, some = { .sched_priority = 1 };
-	struct attributes a = { .size = 48, .policy = 6, .flags = 1, .runtime = 1000000, .deadline = 2000000, .period = 2000000 };
+	struct attributes a = {
+		.size = 48, .policy = 6, .flags = 1, .runtime = 1000000, .deadline = 2000000, .period = 2000000
+	};
 	struct rlimit nice, real_time;
 
 	CHECK_EQ(getrlimit(RLIMIT_NICE, &nice), 0);

@@ -33,7 +33,8 @@ static int found(void)
 {
 	int fd = open("secret", O_RDONLY);
 
-	return (fd >= 0) | (geteuid() == 0) << 1 | (getauxval(AT_SECURE) != 0) << 2 | (getegid() == 5) << 3 | (getuid() == USER) << 4;
+	return (fd >= 0) | (geteuid() == 0) << 1 | (getauxval(AT_SECURE) != 0) << 2 | (getegid() == 5) << 3 |
+	    (getuid() == USER) << 4;
 }
 
 static int runs(mode_t mode, uid_t uid, gid_t gid, int no_more)

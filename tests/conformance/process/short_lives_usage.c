@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #define CHILDREN 400
-#define MICROS 200
+#define MICROS   200
 
 static long used(clockid_t clock)
 {

@@ -25,9 +25,7 @@ static int ended(void (*act)(void))
 	return status;
 }
 
-static void nothing(void)
-{
-}
+static void nothing(void) {}
 
 static void reads_and_writes(void)
 {
@@ -37,11 +35,26 @@ static void reads_and_writes(void)
 		syscall(SYS_exit, 1L);
 }
 
-static void opens(void) { open("/", O_RDONLY); }
-static void asks(void) { getppid(); }
-static void asks_again(void) { prctl(PR_GET_SECCOMP, 0, 0, 0, 0); }
-static void ends_all(void) { syscall(SYS_exit_group, 0L); }
-static void unknown(void) { syscall(4000L); }
+static void opens(void)
+{
+	open("/", O_RDONLY);
+}
+static void asks(void)
+{
+	getppid();
+}
+static void asks_again(void)
+{
+	prctl(PR_GET_SECCOMP, 0, 0, 0, 0);
+}
+static void ends_all(void)
+{
+	syscall(SYS_exit_group, 0L);
+}
+static void unknown(void)
+{
+	syscall(4000L);
+}
 
 int main(void)
 {

@@ -22,7 +22,8 @@ static long long children(void)
 	struct rusage usage;
 
 	CHECK_EQ(getrusage(RUSAGE_CHILDREN, &usage), 0);
-	return usage.ru_utime.tv_sec * 1000000LL + usage.ru_utime.tv_usec + usage.ru_stime.tv_sec * 1000000LL + usage.ru_stime.tv_usec;
+	return usage.ru_utime.tv_sec * 1000000LL + usage.ru_utime.tv_usec + usage.ru_stime.tv_sec * 1000000LL +
+	    usage.ru_stime.tv_usec;
 }
 
 static void works_in_a_child(int waited)

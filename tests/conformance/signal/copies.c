@@ -86,10 +86,18 @@ static __attribute__((noinline)) int left(int what)
 	if (came)
 		return came;
 	switch (what) {
-	case 0: copy(area, source, size); break;
-	case 1: copy(area + 3 * page, area, 7 * page); break;
-	case 2: fill(area + page, 1, size - page); break;
-	case 3: move(area + 1, area, 9 * page); break;
+	case 0:
+		copy(area, source, size);
+		break;
+	case 1:
+		copy(area + 3 * page, area, 7 * page);
+		break;
+	case 2:
+		fill(area + page, 1, size - page);
+		break;
+	case 3:
+		move(area + 1, area, 9 * page);
+		break;
 	}
 	return 0;
 }

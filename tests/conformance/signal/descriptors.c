@@ -49,7 +49,9 @@ int main(void)
 	struct signalfd_siginfo info, many[4];
 	union sigval value = { .sival_int = 77 };
 	struct itimerspec soon = { { 0, 0 }, { 0, 1000000 } };
-	struct sigevent event = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGRTMIN + 1, .sigev_value.sival_int = 9 };
+	struct sigevent event = {
+		.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGRTMIN + 1, .sigev_value.sival_int = 9
+	};
 	struct epoll_event wanted = { .events = EPOLLIN, .data.u32 = 5 }, came;
 	struct iovec parts[2];
 	pthread_t thread;

@@ -128,7 +128,9 @@ static int exchanges(int *p)
 	return came ? came : __atomic_compare_exchange_n(p, &expected, 4, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
 }
 
-struct large { int a[20]; };
+struct large {
+	int a[20];
+};
 static int copies(struct large *to, const struct large *from)
 {
 	int came = sigsetjmp(back, 1);
@@ -256,7 +258,8 @@ static void out(int sig)
 
 static int nested(void)
 {
-	struct sigaction first = { .sa_sigaction = computes_on, .sa_flags = SA_SIGINFO }, second = { .sa_handler = out };
+	struct sigaction first = { .sa_sigaction = computes_on, .sa_flags = SA_SIGINFO },
+			 second = { .sa_handler = out };
 	int came;
 
 	NEED(sigaction(SIGUSR1, &first, NULL) == 0 && sigaction(SIGALRM, &second, NULL) == 0);

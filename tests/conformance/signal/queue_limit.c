@@ -26,7 +26,8 @@ static int sent_to(int tid)
 
 	info.si_pid = getpid();
 	info.si_uid = getuid();
-	while (sent < 2 * MOST && syscall(SYS_rt_tgsigqueueinfo, (long)getpid(), (long)tid, (long)SIGRTMIN, (long)&info) == 0)
+	while (sent < 2 * MOST &&
+	    syscall(SYS_rt_tgsigqueueinfo, (long)getpid(), (long)tid, (long)SIGRTMIN, (long)&info) == 0)
 		sent++;
 	if (sent < 2 * MOST)
 		CHECK_EQ(errno, EAGAIN);

@@ -231,7 +231,8 @@ static void sockets(void)
 
 	/* TCP: a connection comes, data, urgent data, the end. */
 	NEED((listener = socket(AF_INET, SOCK_STREAM, 0)) >= 0);
-	NEED(!bind(listener, (void *)&at, sizeof at) && !listen(listener, 1) && !getsockname(listener, (void *)&at, &len));
+	NEED(!bind(listener, (void *)&at, sizeof at) && !listen(listener, 1) &&
+	    !getsockname(listener, (void *)&at, &len));
 	arm(listener);
 	NEED((client = socket(AF_INET, SOCK_STREAM, 0)) >= 0 && !connect(client, (void *)&at, sizeof at));
 	expect(listener, POLL_IN, READABLE);
@@ -273,7 +274,8 @@ static void connects(void)
 	socklen_t len = sizeof at;
 	int listener = socket(AF_INET, SOCK_STREAM, 0), client = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
 
-	NEED(!bind(listener, (void *)&at, sizeof at) && !listen(listener, 1) && !getsockname(listener, (void *)&at, &len));
+	NEED(!bind(listener, (void *)&at, sizeof at) && !listen(listener, 1) &&
+	    !getsockname(listener, (void *)&at, &len));
 	arm(client);
 	CHECK_ERRNO(connect(client, (void *)&at, len), EINPROGRESS);
 	expect(client, POLL_OUT, WRITABLE);

@@ -18,8 +18,8 @@ struct settings0 {
 	unsigned char line, cc[8];
 };
 
-#define GETS2 0x802c542aU
-#define SETS2 0x402c542bU
+#define GETS2  0x802c542aU
+#define SETS2  0x402c542bU
 #define SETSW2 0x402c542cU
 #define SETSF2 0x402c542dU
 
@@ -36,7 +36,7 @@ static void check_settings(int tty)
 	CHECK_EQ(two.cc[VINTR], usual.c_cc[VINTR]);
 	CHECK_EQ(two.ospeed, 38400);
 	two.lflag ^= ECHO;
-	two.cflag = (two.cflag & ~(unsigned)CBAUD) | 0010000;	/* BOTHER: a speed as a number. */
+	two.cflag = (two.cflag & ~(unsigned)CBAUD) | 0010000; /* BOTHER: a speed as a number. */
 	two.ispeed = two.ospeed = 12345;
 	CHECK_EQ(ioctl(tty, SETS2, &two), 0);
 	CHECK_EQ(ioctl(tty, GETS2, &again), 0);

@@ -30,17 +30,58 @@ static void unlock(void *mutex)
 }
 
 /* The call that each thread blocks in. */
-static void in_read(void) { char c; read(ends[0], &c, 1); }
-static void in_pause(void) { pause(); }
-static void in_nanosleep(void) { nanosleep(&(struct timespec){ 1000, 0 }, NULL); }
-static void in_poll(void) { poll(NULL, 0, -1); }
-static void in_select(void) { select(0, NULL, NULL, NULL, NULL); }
-static void in_sem_wait(void) { sem_wait(&never); }
-static void in_recv(void) { char c; recv(sockets[0], &c, 1, 0); }
-static void in_join(void) { pthread_join(sleeper, NULL); }
-static void in_sigsuspend(void) { sigset_t none; sigemptyset(&none); sigsuspend(&none); }
-static void in_sigwait(void) { sigset_t usr; int sig; sigemptyset(&usr); sigaddset(&usr, SIGUSR2); sigwait(&usr, &sig); }
-static void in_waitpid(void) { waitpid(-1, NULL, 0); }
+static void in_read(void)
+{
+	char c;
+	read(ends[0], &c, 1);
+}
+static void in_pause(void)
+{
+	pause();
+}
+static void in_nanosleep(void)
+{
+	nanosleep(&(struct timespec){ 1000, 0 }, NULL);
+}
+static void in_poll(void)
+{
+	poll(NULL, 0, -1);
+}
+static void in_select(void)
+{
+	select(0, NULL, NULL, NULL, NULL);
+}
+static void in_sem_wait(void)
+{
+	sem_wait(&never);
+}
+static void in_recv(void)
+{
+	char c;
+	recv(sockets[0], &c, 1, 0);
+}
+static void in_join(void)
+{
+	pthread_join(sleeper, NULL);
+}
+static void in_sigsuspend(void)
+{
+	sigset_t none;
+	sigemptyset(&none);
+	sigsuspend(&none);
+}
+static void in_sigwait(void)
+{
+	sigset_t usr;
+	int sig;
+	sigemptyset(&usr);
+	sigaddset(&usr, SIGUSR2);
+	sigwait(&usr, &sig);
+}
+static void in_waitpid(void)
+{
+	waitpid(-1, NULL, 0);
+}
 static void in_cond(void)
 {
 	pthread_mutex_lock(&lock);
@@ -158,11 +199,23 @@ static void *sleeps(void *unused)
 
 int main(void)
 {
-	static const struct { const char *name; void (*where)(void); } blocking[] = {
-		{ "read", in_read }, { "pause", in_pause }, { "nanosleep", in_nanosleep }, { "poll", in_poll },
-		{ "select", in_select }, { "sem_wait", in_sem_wait }, { "recv", in_recv }, { "pthread_join", in_join },
-		{ "sigsuspend", in_sigsuspend }, { "sigwait", in_sigwait }, { "waitpid", in_waitpid },
-		{ "pthread_cond_wait", in_cond }, { "pthread_cond_timedwait", in_timedwait },
+	static const struct {
+		const char *name;
+		void (*where)(void);
+	} blocking[] = {
+		{ "read", in_read },
+		{ "pause", in_pause },
+		{ "nanosleep", in_nanosleep },
+		{ "poll", in_poll },
+		{ "select", in_select },
+		{ "sem_wait", in_sem_wait },
+		{ "recv", in_recv },
+		{ "pthread_join", in_join },
+		{ "sigsuspend", in_sigsuspend },
+		{ "sigwait", in_sigwait },
+		{ "waitpid", in_waitpid },
+		{ "pthread_cond_wait", in_cond },
+		{ "pthread_cond_timedwait", in_timedwait },
 	};
 	pthread_t thread;
 	void *result;

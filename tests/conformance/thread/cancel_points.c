@@ -25,39 +25,129 @@ static sem_t there, go_on, posted;
 static char byte;
 static struct iovec vector = { &byte, 1 };
 static struct msghdr message = { .msg_iov = &vector, .msg_iovlen = 1 };
-static struct { long kind; char text[1]; } note = { 1, { 'x' } };
+static struct {
+	long kind;
+	char text[1];
+} note = { 1, { 'x' } };
 
 /* None of these would wait: there is a byte in the pipe and in the socket, room in both, and a
  * signal. */
-static void with_accept(void) { accept(-1, NULL, NULL); }
-static void with_nanosleep(void) { clock_nanosleep(CLOCK_MONOTONIC, 0, &(struct timespec){ 0, 1 }, NULL); }
-static void with_close(void) { close(-1); }
-static void with_connect(void) { connect(-1, NULL, 0); }
-static void with_creat(void) { creat("/nowhere/at/all", 0600); }
-static void with_lock(void) { fcntl(file, F_SETLKW, &(struct flock){ .l_type = F_RDLCK }); }
-static void with_fdatasync(void) { fdatasync(-1); }
-static void with_fsync(void) { fsync(-1); }
-static void with_msgrcv(void) { msgrcv(queue, &note, 1, 0, IPC_NOWAIT); }
-static void with_msgsnd(void) { msgsnd(-1, &note, 1, IPC_NOWAIT); }
-static void with_msync(void) { msync(NULL, 0, MS_SYNC); }
-static void with_open(void) { open("/nowhere/at/all", O_RDONLY); }
-static void with_openat(void) { openat(AT_FDCWD, "/nowhere/at/all", O_RDONLY); }
-static void with_poll(void) { poll(NULL, 0, 0); }
-static void with_ppoll(void) { ppoll(NULL, 0, &(struct timespec){ 0, 0 }, NULL); }
-static void with_pread(void) { pread(file, &byte, 1, 0); }
-static void with_pwrite(void) { pwrite(file, &byte, 1, 0); }
-static void with_pselect(void) { pselect(0, NULL, NULL, NULL, &(struct timespec){ 0, 0 }, NULL); }
-static void with_testcancel(void) { pthread_testcancel(); }
-static void with_read(void) { read(ends[0], &byte, 1); }
-static void with_readv(void) { readv(ends[0], &vector, 1); }
-static void with_recv(void) { recv(sockets[0], &byte, 1, MSG_DONTWAIT); }
-static void with_recvfrom(void) { recvfrom(sockets[0], &byte, 1, MSG_DONTWAIT, NULL, NULL); }
-static void with_recvmsg(void) { recvmsg(sockets[0], &message, MSG_DONTWAIT); }
-static void with_select(void) { select(0, NULL, NULL, NULL, &(struct timeval){ 0, 0 }); }
-static void with_sem_wait(void) { sem_wait(&posted); }
-static void with_send(void) { send(sockets[0], "x", 1, 0); }
-static void with_sendmsg(void) { sendmsg(sockets[0], &message, 0); }
-static void with_sendto(void) { sendto(sockets[0], "x", 1, 0, NULL, 0); }
+static void with_accept(void)
+{
+	accept(-1, NULL, NULL);
+}
+static void with_nanosleep(void)
+{
+	clock_nanosleep(CLOCK_MONOTONIC, 0, &(struct timespec){ 0, 1 }, NULL);
+}
+static void with_close(void)
+{
+	close(-1);
+}
+static void with_connect(void)
+{
+	connect(-1, NULL, 0);
+}
+static void with_creat(void)
+{
+	creat("/nowhere/at/all", 0600);
+}
+static void with_lock(void)
+{
+	fcntl(file, F_SETLKW, &(struct flock){ .l_type = F_RDLCK });
+}
+static void with_fdatasync(void)
+{
+	fdatasync(-1);
+}
+static void with_fsync(void)
+{
+	fsync(-1);
+}
+static void with_msgrcv(void)
+{
+	msgrcv(queue, &note, 1, 0, IPC_NOWAIT);
+}
+static void with_msgsnd(void)
+{
+	msgsnd(-1, &note, 1, IPC_NOWAIT);
+}
+static void with_msync(void)
+{
+	msync(NULL, 0, MS_SYNC);
+}
+static void with_open(void)
+{
+	open("/nowhere/at/all", O_RDONLY);
+}
+static void with_openat(void)
+{
+	openat(AT_FDCWD, "/nowhere/at/all", O_RDONLY);
+}
+static void with_poll(void)
+{
+	poll(NULL, 0, 0);
+}
+static void with_ppoll(void)
+{
+	ppoll(NULL, 0, &(struct timespec){ 0, 0 }, NULL);
+}
+static void with_pread(void)
+{
+	pread(file, &byte, 1, 0);
+}
+static void with_pwrite(void)
+{
+	pwrite(file, &byte, 1, 0);
+}
+static void with_pselect(void)
+{
+	pselect(0, NULL, NULL, NULL, &(struct timespec){ 0, 0 }, NULL);
+}
+static void with_testcancel(void)
+{
+	pthread_testcancel();
+}
+static void with_read(void)
+{
+	read(ends[0], &byte, 1);
+}
+static void with_readv(void)
+{
+	readv(ends[0], &vector, 1);
+}
+static void with_recv(void)
+{
+	recv(sockets[0], &byte, 1, MSG_DONTWAIT);
+}
+static void with_recvfrom(void)
+{
+	recvfrom(sockets[0], &byte, 1, MSG_DONTWAIT, NULL, NULL);
+}
+static void with_recvmsg(void)
+{
+	recvmsg(sockets[0], &message, MSG_DONTWAIT);
+}
+static void with_select(void)
+{
+	select(0, NULL, NULL, NULL, &(struct timeval){ 0, 0 });
+}
+static void with_sem_wait(void)
+{
+	sem_wait(&posted);
+}
+static void with_send(void)
+{
+	send(sockets[0], "x", 1, 0);
+}
+static void with_sendmsg(void)
+{
+	sendmsg(sockets[0], &message, 0);
+}
+static void with_sendto(void)
+{
+	sendto(sockets[0], "x", 1, 0, NULL, 0);
+}
 static void with_sigtimedwait(void)
 {
 	sigset_t usr;
@@ -65,20 +155,74 @@ static void with_sigtimedwait(void)
 	sigaddset(&usr, SIGUSR2);
 	sigtimedwait(&usr, NULL, &(struct timespec){ 0, 0 });
 }
-static void with_usleep(void) { usleep(1); }
-static void with_waitpid(void) { waitpid(-1, NULL, WNOHANG); }
-static void with_waitid(void) { siginfo_t info; waitid(P_ALL, 0, &info, WEXITED | WNOHANG); }
-static void with_write(void) { write(ends[1], "x", 1); }
-static void with_writev(void) { writev(ends[1], &vector, 1); }
-static void with_epoll(void) { struct epoll_event event; epoll_wait(epoll, &event, 1, 0); }
+static void with_usleep(void)
+{
+	usleep(1);
+}
+static void with_waitpid(void)
+{
+	waitpid(-1, NULL, WNOHANG);
+}
+static void with_waitid(void)
+{
+	siginfo_t info;
+	waitid(P_ALL, 0, &info, WEXITED | WNOHANG);
+}
+static void with_write(void)
+{
+	write(ends[1], "x", 1);
+}
+static void with_writev(void)
+{
+	writev(ends[1], &vector, 1);
+}
+static void with_epoll(void)
+{
+	struct epoll_event event;
+	epoll_wait(epoll, &event, 1, 0);
+}
 
 #define POINT(name) { #name, with_##name }
-static const struct { const char *name; void (*call)(void); } points[] = {
-	POINT(accept), POINT(nanosleep), POINT(close), POINT(connect), POINT(creat), POINT(lock), POINT(fdatasync), POINT(fsync),
-	POINT(msgrcv), POINT(msgsnd), POINT(msync), POINT(open), POINT(openat), POINT(poll), POINT(ppoll), POINT(pread),
-	POINT(pwrite), POINT(pselect), POINT(testcancel), POINT(read), POINT(readv), POINT(recv), POINT(recvfrom),
-	POINT(recvmsg), POINT(select), POINT(sem_wait), POINT(send), POINT(sendmsg), POINT(sendto), POINT(sigtimedwait),
-	POINT(usleep), POINT(waitpid), POINT(waitid), POINT(write), POINT(writev), POINT(epoll),
+static const struct {
+	const char *name;
+	void (*call)(void);
+} points[] = {
+	POINT(accept),
+	POINT(nanosleep),
+	POINT(close),
+	POINT(connect),
+	POINT(creat),
+	POINT(lock),
+	POINT(fdatasync),
+	POINT(fsync),
+	POINT(msgrcv),
+	POINT(msgsnd),
+	POINT(msync),
+	POINT(open),
+	POINT(openat),
+	POINT(poll),
+	POINT(ppoll),
+	POINT(pread),
+	POINT(pwrite),
+	POINT(pselect),
+	POINT(testcancel),
+	POINT(read),
+	POINT(readv),
+	POINT(recv),
+	POINT(recvfrom),
+	POINT(recvmsg),
+	POINT(select),
+	POINT(sem_wait),
+	POINT(send),
+	POINT(sendmsg),
+	POINT(sendto),
+	POINT(sigtimedwait),
+	POINT(usleep),
+	POINT(waitpid),
+	POINT(waitid),
+	POINT(write),
+	POINT(writev),
+	POINT(epoll),
 };
 
 static void clean(void *counter)
@@ -124,7 +268,10 @@ static int locked, second_lock, semaphores, own[2];
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
 /* Each waits until main has cancelled the thread, and then for what main does. */
-static int in_read(void) { return read(own[0], &byte, 1) == 1; }
+static int in_read(void)
+{
+	return read(own[0], &byte, 1) == 1;
+}
 static int in_poll(void)
 {
 	struct pollfd fd = { own[0], POLLIN, 0 };
@@ -139,7 +286,10 @@ static int in_epoll(void)
 	close(set);
 	return ready == 1 && read(own[0], &byte, 1) == 1;
 }
-static int in_sem_wait(void) { return sem_wait(&second) == 0; }
+static int in_sem_wait(void)
+{
+	return sem_wait(&second) == 0;
+}
 static int in_nanosleep(void)
 {
 	struct timespec rest = { 7, 7 };
@@ -149,17 +299,33 @@ static int in_nanosleep(void)
 	while (!cancelled);
 	return rest.tv_sec == 7;
 }
-static int in_semop(void) { return semop(semaphores, &(struct sembuf){ 0, -1, 0 }, 1) == 0; }
+static int in_semop(void)
+{
+	return semop(semaphores, &(struct sembuf){ 0, -1, 0 }, 1) == 0;
+}
 static int in_flock(void)
 {
 	/* close is a cancellation point. */
 	return flock(second_lock, LOCK_EX) == 0 && flock(second_lock, LOCK_UN) == 0;
 }
-static int in_mutex(void) { return pthread_mutex_lock(&mutex) == 0 && pthread_mutex_unlock(&mutex) == 0; }
+static int in_mutex(void)
+{
+	return pthread_mutex_lock(&mutex) == 0 && pthread_mutex_unlock(&mutex) == 0;
+}
 
-static const struct { const char *name; int (*wait)(void); int point; } waits[] = {
-	{ "read", in_read, 1 }, { "poll", in_poll, 1 }, { "epoll_wait", in_epoll, 1 }, { "sem_wait", in_sem_wait, 1 },
-	{ "nanosleep", in_nanosleep, 1 }, { "semop", in_semop, 0 }, { "flock", in_flock, 0 }, { "mutex", in_mutex, 0 },
+static const struct {
+	const char *name;
+	int (*wait)(void);
+	int point;
+} waits[] = {
+	{ "read", in_read, 1 },
+	{ "poll", in_poll, 1 },
+	{ "epoll_wait", in_epoll, 1 },
+	{ "sem_wait", in_sem_wait, 1 },
+	{ "nanosleep", in_nanosleep, 1 },
+	{ "semop", in_semop, 0 },
+	{ "flock", in_flock, 0 },
+	{ "mutex", in_mutex, 0 },
 };
 
 static int undisturbed;

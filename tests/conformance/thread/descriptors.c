@@ -7,8 +7,8 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#define THREADS 3
-#define NUMBERS 64
+#define THREADS  3
+#define NUMBERS  64
 #define CHILDREN 150
 
 static atomic_int stop;

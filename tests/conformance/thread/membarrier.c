@@ -3,9 +3,9 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#define QUERY 0L
-#define GLOBAL 1L
-#define PRIVATE 8L
+#define QUERY    0L
+#define GLOBAL   1L
+#define PRIVATE  8L
 #define REGISTER 16L
 
 static long membarrier(long command, long flags)

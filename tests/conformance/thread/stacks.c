@@ -7,7 +7,7 @@
 #include <semaphore.h>
 
 #define ROUNDS 300
-#define MOST 8
+#define MOST   8
 
 static const size_t sizes[] = { 0, 40000, 100000, 300000, 3 << 20 };
 
@@ -78,7 +78,8 @@ int main(void)
 			joined[i] = any(3) != 0;
 			if (!joined[i])
 				NEED(pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED) == 0);
-			NEED(pthread_create(&threads[i], &attr, joined[i] ? body : body_of_detached, (void *)of[i]) == 0);
+			NEED(pthread_create(&threads[i], &attr, joined[i] ? body : body_of_detached, (void *)of[i]) ==
+			    0);
 			detached += !joined[i];
 			pthread_attr_destroy(&attr);
 		}

@@ -48,7 +48,8 @@ int main(void)
 	CHECK(strptime("2024-02-29T12:34:56", "%Y-%m-%dT%H:%M:%S", &tm) != NULL);
 	CHECK_EQ(tm.tm_mday, 29);
 	CHECK_EQ(tm.tm_sec, 56);
-	CHECK_STR(asctime_r(&(struct tm){ .tm_mday = 1, .tm_year = 70, .tm_wday = 4 }, text), "Thu Jan  1 00:00:00 1970\n");
+	CHECK_STR(
+	    asctime_r(&(struct tm){ .tm_mday = 1, .tm_year = 70, .tm_wday = 4 }, text), "Thu Jan  1 00:00:00 1970\n");
 	CHECK_EQ((long long)difftime(10, 3), 7);
 	return check_done();
 }

@@ -17,8 +17,8 @@ static long long now(clockid_t clock)
 int main(void)
 {
 	static const clockid_t clocks[] = { CLOCK_REALTIME, CLOCK_MONOTONIC, CLOCK_PROCESS_CPUTIME_ID,
-					    CLOCK_THREAD_CPUTIME_ID, CLOCK_MONOTONIC_RAW, CLOCK_REALTIME_COARSE,
-					    CLOCK_MONOTONIC_COARSE, CLOCK_BOOTTIME };
+		CLOCK_THREAD_CPUTIME_ID, CLOCK_MONOTONIC_RAW, CLOCK_REALTIME_COARSE, CLOCK_MONOTONIC_COARSE,
+		CLOCK_BOOTTIME };
 	struct timespec ts;
 	struct timeval tv;
 	long long before, middle, after;

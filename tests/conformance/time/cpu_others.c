@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#define PART 20000000LL
+#define PART   20000000LL
 #define NOBODY (INT_MAX - 7)
 
 static long long now(clockid_t clock)
@@ -51,7 +51,9 @@ int main(void)
 	seen = now(clock);
 	CHECK_EQ(kill(child, SIGKILL), 0);
 	CHECK_EQ(wait4(child, &status, 0, &used), child);
-	CHECK((used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1000000000LL + (used.ru_utime.tv_usec + used.ru_stime.tv_usec) * 1000LL >= seen / 2);
+	CHECK((used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1000000000LL +
+		(used.ru_utime.tv_usec + used.ru_stime.tv_usec) * 1000LL >=
+	    seen / 2);
 	CHECK_ERRNO(clock_gettime(clock, &resolution), EINVAL);
 
 	/* A waiting process uses almost no time. */

@@ -5,10 +5,10 @@
 #include <sys/syscall.h>
 #include <time.h>
 
-#define WAIT 0
-#define WAKE 1
-#define REQUEUE 3
-#define PRIVATE 128
+#define WAIT        0
+#define WAKE        1
+#define REQUEUE     3
+#define PRIVATE     128
 #define WAIT_BITSET 9
 #define WAKE_BITSET 10
 

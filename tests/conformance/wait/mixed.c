@@ -66,14 +66,14 @@ int main(void)
 	NEED((sources[COUNTER] = writers[COUNTER] = eventfd(0, 0)) >= 0);
 	for (int i = 0; i < KINDS; i++)
 		NEED(epoll_ctl(ep, EPOLL_CTL_ADD, sources[i],
-			       &(struct epoll_event){ .events = EPOLLIN, .data.u32 = (uint32_t)i }) == 0);
+			 &(struct epoll_event){ .events = EPOLLIN, .data.u32 = (uint32_t)i }) == 0);
 	for (int i = 0; i < KINDS; i++) {
 		CHECK_EQ(by_poll(), want);
 		CHECK_EQ(by_select(), want);
 		CHECK_EQ(by_epoll(ep), want);
 		if (i == TIMER)
 			NEED(timerfd_settime(sources[i], 0, &soon, NULL) == 0 &&
-			     poll(&(struct pollfd){ sources[i], POLLIN, 0 }, 1, 5000) == 1);
+			    poll(&(struct pollfd){ sources[i], POLLIN, 0 }, 1, 5000) == 1);
 		else
 			NEED(write(writers[i], &one, 8) == 8);
 		want |= 1u << i;

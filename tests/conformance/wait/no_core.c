@@ -8,7 +8,8 @@
 
 int main(void)
 {
-	static const int signals[] = { SIGQUIT, SIGILL, SIGABRT, SIGFPE, SIGSEGV, SIGBUS, SIGSYS, SIGTRAP, SIGXCPU, SIGTERM };
+	static const int signals[] = { SIGQUIT, SIGILL, SIGABRT, SIGFPE, SIGSEGV, SIGBUS, SIGSYS, SIGTRAP, SIGXCPU,
+		SIGTERM };
 	struct rlimit none = { 0, 0 };
 
 	int pattern = open("/proc/sys/kernel/core_pattern", O_RDONLY);

@@ -12,7 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define ROUNDS 200
+#define ROUNDS   200
 #define EXCHANGE 2
 
 static atomic_int attackers = 8;
@@ -84,8 +84,14 @@ static void *swap_bytes(void *arg)
 static void *attack(void *arg)
 {
 	static const char *const ways[] = {
-		"/w/a/secret", "/w/a/../secret", "/w/x/y/../../../secret", "/w/1/2/3/../../../../secret", "/3/../../secret", "/w/a/w/a/secret",
-		"/w/x/y/secret", "/proc/self/cwd/../../../../secret",
+		"/w/a/secret",
+		"/w/a/../secret",
+		"/w/x/y/../../../secret",
+		"/w/1/2/3/../../../../secret",
+		"/3/../../secret",
+		"/w/a/w/a/secret",
+		"/w/x/y/secret",
+		"/proc/self/cwd/../../../../secret",
 	};
 	char through[64];
 
@@ -119,8 +125,9 @@ int main(int argc, char **argv)
 
 	paths = argv + 1;
 	count = argc - 1;
-	if (mkdir("/w", 0700) || mkdir("/w/a", 0700) || symlink("../..", "/w/b") || mkdir("/w/x", 0700) || mkdir("/w/x/y", 0700) ||
-	    symlink("../../..", "/w/z") || mkdir("/w/1", 0700) || mkdir("/w/1/2", 0700) || mkdir("/w/1/2/3", 0700))
+	if (mkdir("/w", 0700) || mkdir("/w/a", 0700) || symlink("../..", "/w/b") || mkdir("/w/x", 0700) ||
+	    mkdir("/w/x/y", 0700) || symlink("../../..", "/w/z") || mkdir("/w/1", 0700) || mkdir("/w/1/2", 0700) ||
+	    mkdir("/w/1/2/3", 0700))
 		return 1;
 	top = open("/", O_RDONLY | O_DIRECTORY);
 	deep = open("/w/1/2/3", O_PATH | O_DIRECTORY);

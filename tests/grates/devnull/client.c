@@ -36,7 +36,8 @@ static int writes(int dir, const char *path, int flags)
 static void *many(void *arg)
 {
 	for (int i = 0; i < 100; i++) {
-		if (writes(AT_FDCWD, i % 2 ? "log" : "to-log", O_WRONLY | O_TRUNC) != 4 || writes(AT_FDCWD, "none", O_WRONLY | O_CREAT) != 4)
+		if (writes(AT_FDCWD, i % 2 ? "log" : "to-log", O_WRONLY | O_TRUNC) != 4 ||
+		    writes(AT_FDCWD, "none", O_WRONLY | O_CREAT) != 4)
 			wrong = 1;
 		/* `swap` is the log or a file that may be written. */
 		syscall(SYS_renameat2, AT_FDCWD, "swap", AT_FDCWD, "paws", 2);

@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define NAME "fault.tmp"
+#define NAME   "fault.tmp"
 #define RACERS 16
 
 static long times = 20;
@@ -106,8 +106,8 @@ static void kinds(void)
 
 	if (socketpair(AF_UNIX, SOCK_STREAM, 0, s) || pipe(p))
 		exit(2);
-	printf("file %d pipe %d unix %d device %d inet %d\n", write(fd, "x", 1) == 1, write(p[1], "x", 1) == 1, write(s[0], "x", 1) == 1,
-		write(null, "x", 1) == 1, write(inet, "x", 1) == 1 || errno != EIO);
+	printf("file %d pipe %d unix %d device %d inet %d\n", write(fd, "x", 1) == 1, write(p[1], "x", 1) == 1,
+	    write(s[0], "x", 1) == 1, write(null, "x", 1) == 1, write(inet, "x", 1) == 1 || errno != EIO);
 }
 
 /* All racers together see so many failures; each tells its own. */
@@ -176,7 +176,8 @@ static void others(void)
 	if (!pid)
 		_exit(0);
 	printf("fork %d ", pid < 0 ? errno : 0);
-	printf("mmap %d ", mmap(NULL, 1 << 20, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED ? errno : 0);
+	printf(
+	    "mmap %d ", mmap(NULL, 1 << 20, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED ? errno : 0);
 	printf("close %d ", close(fd) ? errno : 0);
 	printf("closed %d ", fcntl(fd, F_GETFD) < 0);
 	printf("bad %d ", close(fd) ? errno : 0);
@@ -185,8 +186,16 @@ static void others(void)
 
 int main(int argc, char **argv)
 {
-	static const struct { const char *name; void (*run)(void); } all[] = {
-		{ "letters", letters }, { "lengths", lengths }, { "paths", paths }, { "kinds", kinds }, { "race", race }, { "late", late },
+	static const struct {
+		const char *name;
+		void (*run)(void);
+	} all[] = {
+		{ "letters", letters },
+		{ "lengths", lengths },
+		{ "paths", paths },
+		{ "kinds", kinds },
+		{ "race", race },
+		{ "late", late },
 		{ "others", others },
 	};
 

@@ -23,7 +23,10 @@
 
 static int failures;
 
-#define CHECK(x) ((x) ? (void)0 : (failures++, (void)printf("%s:%d: %s (errno %d %s)\n", __FILE__, __LINE__, #x, errno, strerror(errno))))
+#define CHECK(x) \
+	((x) ? (void)0 \
+	     : (failures++, \
+		   (void)printf("%s:%d: %s (errno %d %s)\n", __FILE__, __LINE__, #x, errno, strerror(errno))))
 
 static void put(const char *path, const char *text)
 {
@@ -98,7 +101,8 @@ static void shared(void)
 	/* Grown far beyond what it was, so that it moves in the grate. */
 	CHECK(pwrite(fd, "far", 3, 3 << 20) == 3 && !ftruncate(fd, 5 << 20) && a[8 * 4096 - 1] == 0);
 	a[7 * 4096] = 'g';
-	CHECK(pread(fd, text, 1, 7 * 4096) == 1 && text[0] == 'g' && pread(fd, text, 3, 3 << 20) == 3 && !memcmp(text, "far", 3));
+	CHECK(pread(fd, text, 1, 7 * 4096) == 1 && text[0] == 'g' && pread(fd, text, 3, 3 << 20) == 3 &&
+	    !memcmp(text, "far", 3));
 	CHECK(!ftruncate(fd, 10) && !ftruncate(fd, 8 * 4096) && a[7 * 4096] == 0 && a[2] == 'C');
 	CHECK(!unlink("m") && !close(fd) && !close(reader));
 	a[3] = 'U';
@@ -127,11 +131,14 @@ static void ready(void)
  * at descriptors of other files. */
 static void sent(void)
 {
-	int ends[2], fd = open("s", O_RDWR | O_CREAT, 0600), other = open("t", O_RDWR | O_CREAT | O_NONBLOCK, 0600), got;
+	int ends[2], fd = open("s", O_RDWR | O_CREAT, 0600), other = open("t", O_RDWR | O_CREAT | O_NONBLOCK, 0600),
+		     got;
 	struct pollfd p = { other, POLLIN | POLLOUT, 0 };
 	char control[CMSG_SPACE(sizeof fd)] = { 0 }, bytes[8] = "secrets";
 	struct iovec byte = { bytes, 1 };
-	struct msghdr m = { .msg_iov = &byte, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control };
+	struct msghdr m = {
+		.msg_iov = &byte, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control
+	};
 	struct cmsghdr *c = CMSG_FIRSTHDR(&m);
 
 	CHECK(write(fd, bytes, 8) == 8 && !socketpair(AF_UNIX, SOCK_STREAM, 0, ends));
@@ -217,12 +224,15 @@ static void big_copies(void)
 
 	for (size_t i = 0; i < size; i++)
 		from[i] = (char)(i * 2654435761u >> 13);
-	CHECK(pwrite(a, from, size, 3) == (ssize_t)size && pread(a, to, size, 3) == (ssize_t)size && !memcmp(from, to, size));
+	CHECK(pwrite(a, from, size, 3) == (ssize_t)size && pread(a, to, size, 3) == (ssize_t)size &&
+	    !memcmp(from, to, size));
 	CHECK(sendfile(b, a, &off, size + 10) == (ssize_t)size + 3 && off == (off_t)size + 3);
 	CHECK(pread(b, to, size, 3) == (ssize_t)size && !memcmp(from, to, size));
 	off = 3;
-	CHECK(copy_file_range(a, &off, b, &off2, 1000, 0) == 1000 && pread(b, to, 1000, 0) == 1000 && !memcmp(from, to, 1000));
-	CHECK(!pipe(p) && (off = 3, sendfile(p[1], a, &off, 4096)) == 4096 && read(p[0], to, 4096) == 4096 && !memcmp(from, to, 4096));
+	CHECK(copy_file_range(a, &off, b, &off2, 1000, 0) == 1000 && pread(b, to, 1000, 0) == 1000 &&
+	    !memcmp(from, to, 1000));
+	CHECK(!pipe(p) && (off = 3, sendfile(p[1], a, &off, 4096)) == 4096 && read(p[0], to, 4096) == 4096 &&
+	    !memcmp(from, to, 4096));
 	close(a);
 	close(b);
 	unlink("big");
@@ -245,7 +255,8 @@ static void proc(void)
 	sprintf(name, "/proc/%d/fd/%d", (int)getpid(), fd);
 	CHECK(!unlink("listed") && (again = open(name, O_WRONLY | O_APPEND)) >= 0 && write(again, "+", 1) == 1);
 	CHECK(pread(fd, text, 8, 0) == 7 && text[6] == '+');
-	CHECK((n = readlink(name, text, sizeof text)) > 10 && !memcmp(text, "imfs:[", 6) && !memcmp(text + n - 10, " (deleted)", 10));
+	CHECK((n = readlink(name, text, sizeof text)) > 10 && !memcmp(text, "imfs:[", 6) &&
+	    !memcmp(text + n - 10, " (deleted)", 10));
 	CHECK(linkat(AT_FDCWD, name, AT_FDCWD, "again", AT_SYMLINK_FOLLOW) < 0 && errno == ENOENT);
 	close(again);
 	close(dir);
@@ -309,8 +320,10 @@ static void prefix_from_outside(void)
 {
 	int root = open("/", O_PATH | O_DIRECTORY), fd, dir;
 
-	CHECK((fd = openat(root, "mnt/x/made", O_CREAT | O_RDWR, 0644)) >= 0 && !close(fd) && !access("/mnt/x/made", F_OK));
-	CHECK((dir = openat(root, "mnt/x", O_PATH | O_DIRECTORY)) >= 0 && !unlinkat(dir, "made", 0) && !mkdirat(root, "mnt/x/e", 0755));
+	CHECK((fd = openat(root, "mnt/x/made", O_CREAT | O_RDWR, 0644)) >= 0 && !close(fd) &&
+	    !access("/mnt/x/made", F_OK));
+	CHECK((dir = openat(root, "mnt/x", O_PATH | O_DIRECTORY)) >= 0 && !unlinkat(dir, "made", 0) &&
+	    !mkdirat(root, "mnt/x/e", 0755));
 	CHECK(!close(dir) && !rmdir("/mnt/x/e") && !close(root));
 }
 

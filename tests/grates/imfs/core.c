@@ -30,12 +30,14 @@ static struct imfs_node *make(const char *path, uint32_t mode, const char *targe
 }
 
 /* Where a path leads: "+NODE" inside, "PATH" outside, "-ERRNO". */
-static void leads(struct imfs_node *start, const char *start_path, const char *path, const struct imfs_node *node, const char *outside)
+static void leads(struct imfs_node *start, const char *start_path, const char *path, const struct imfs_node *node,
+    const char *outside)
 {
 	int r = walk(start, start_path, path);
 
 	if (r || at.outside != !!outside || (outside && strcmp(at.path, outside)) || (!outside && at.node != node)) {
-		printf("%s from %s: %d, outside %d %s, node %p\n", path, start_path ? start_path : "inside", r, at.outside, at.path, (void *)at.node);
+		printf("%s from %s: %d, outside %d %s, node %p\n", path, start_path ? start_path : "inside", r,
+		    at.outside, at.path, (void *)at.node);
 		failures++;
 	}
 }

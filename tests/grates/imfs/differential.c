@@ -20,7 +20,7 @@
 #include <unistd.h>
 #include "imfs_core.h"
 
-#define FDS 6
+#define FDS  6
 #define USER 1000
 
 static struct imfs fs;
@@ -55,10 +55,12 @@ static void check(int64_t linux_says, int64_t imfs_says)
 		printf("%ld uid %u %s = %lld\n", op_number, me->cred.uid, what, (long long)linux_says);
 	/* Linux looks at the length of a last name later than at most else, and refuses a symbolic link in
 	 * a sticky directory with another errno. */
-	if (linux_says == imfs_says || (linux_says < 0 && imfs_says == -ENAMETOOLONG) || (linux_says == -EACCES && imfs_says == -ELOOP))
+	if (linux_says == imfs_says || (linux_says < 0 && imfs_says == -ENAMETOOLONG) ||
+	    (linux_says == -EACCES && imfs_says == -ELOOP))
 		return;
-	printf("operation %ld, uid %u: %s: Linux %lld%s%s, imfs %lld\n", op_number, me->cred.uid, what, (long long)linux_says,
-		linux_says < 0 ? " " : "", linux_says < 0 ? strerror((int)-linux_says) : "", (long long)imfs_says);
+	printf("operation %ld, uid %u: %s: Linux %lld%s%s, imfs %lld\n", op_number, me->cred.uid, what,
+	    (long long)linux_says, linux_says < 0 ? " " : "", linux_says < 0 ? strerror((int)-linux_says) : "",
+	    (long long)imfs_says);
 	failed = true;
 }
 
@@ -111,7 +113,8 @@ static int walk(struct imfs_node *start, const char *path, enum imfs_follow foll
 static void op_open(void)
 {
 	static const uint32_t modes[] = { O_RDONLY, O_WRONLY, O_RDWR, O_RDWR };
-	static const uint32_t extra[] = { O_CREAT, O_CREAT, O_EXCL | O_CREAT, O_TRUNC, O_APPEND, O_DIRECTORY, O_NOFOLLOW, O_PATH };
+	static const uint32_t extra[] = { O_CREAT, O_CREAT, O_EXCL | O_CREAT, O_TRUNC, O_APPEND, O_DIRECTORY,
+		O_NOFOLLOW, O_PATH };
 	char path[300];
 	struct imfs_at at;
 	struct imfs_node *start;
@@ -209,8 +212,11 @@ static void op_rw(void)
 		int64_t size = any(any(3) ? 1000 : 400000);
 
 		doing("ftruncate(%u, %lld)", i, (long long)size);
-		check(sys(ftruncate(theirs[i], size)), ours[i]->flags & O_PATH ? -EBADF : S_ISDIR(ours[i]->node->mode) || imfs_may_write(ours[i]) ? -EINVAL :
-			imfs_truncate(&fs, ours[i]->node, me, size));
+		check(sys(ftruncate(theirs[i], size)),
+		    ours[i]->flags & O_PATH ? -EBADF
+			: S_ISDIR(ours[i]->node->mode) || imfs_may_write(ours[i])
+			? -EINVAL
+			: imfs_truncate(&fs, ours[i]->node, me, size));
 		break;
 	}
 	case 4: {
@@ -229,7 +235,8 @@ static void op_rw(void)
 		int64_t len = any(100000);
 
 		doing("fallocate(%u, %d, %lld, %lld)", i, mode, (long long)off, (long long)len);
-		check(sys(fallocate(theirs[i], mode, off, len)), ours[i]->flags & O_PATH ? -EBADF : imfs_fallocate(&fs, ours[i], me, mode, off, len));
+		check(sys(fallocate(theirs[i], mode, off, len)),
+		    ours[i]->flags & O_PATH ? -EBADF : imfs_fallocate(&fs, ours[i], me, mode, off, len));
 	}
 	}
 }
@@ -274,7 +281,8 @@ static void op_names(void)
 		/* Linux looks at the flags first. */
 		r = flags == 3 ? -EINVAL : walk(start, path, IMFS_NAME_ITSELF, &at);
 		r = r ? r : walk(start2, other, IMFS_NAME_ITSELF, &to);
-		check(sys(syscall(SYS_renameat2, dir, path, dir2, other, flags)), r ? r : imfs_rename(&fs, me, &at, &to, flags));
+		check(sys(syscall(SYS_renameat2, dir, path, dir2, other, flags)),
+		    r ? r : imfs_rename(&fs, me, &at, &to, flags));
 		break;
 	}
 	case 6: {
@@ -288,7 +296,8 @@ static void op_names(void)
 		r = walk(start, path, follow ? IMFS_FOLLOW : IMFS_NOFOLLOW, &at);
 		r = r ? r : imfs_exists(&at);
 		r = r ? r : walk(start2, other, IMFS_NAME_ITSELF, &to);
-		check(sys(linkat(dir, path, dir2, other, follow ? AT_SYMLINK_FOLLOW : 0)), r ? r : imfs_link(&fs, me, at.node, &to));
+		check(sys(linkat(dir, path, dir2, other, follow ? AT_SYMLINK_FOLLOW : 0)),
+		    r ? r : imfs_link(&fs, me, at.node, &to));
 		break;
 	}
 	default:
@@ -304,9 +313,12 @@ static void same_stat(const struct stat *l, const struct imfs_node *n)
 	bool dir = S_ISDIR(l->st_mode);
 
 	imfs_stat(n, &s);
-	if (l->st_mode != s.mode || l->st_nlink != s.nlink || l->st_uid != s.uid || l->st_gid != s.gid || (!dir && (uint64_t)l->st_size != s.size)) {
-		printf("%s: Linux mode %o nlink %d uid %u gid %u size %lld; imfs mode %o nlink %u uid %u gid %u size %llu\n", what, l->st_mode, (int)l->st_nlink,
-			l->st_uid, l->st_gid, (long long)l->st_size, s.mode, s.nlink, s.uid, s.gid, (unsigned long long)s.size);
+	if (l->st_mode != s.mode || l->st_nlink != s.nlink || l->st_uid != s.uid || l->st_gid != s.gid ||
+	    (!dir && (uint64_t)l->st_size != s.size)) {
+		printf("%s: Linux mode %o nlink %d uid %u gid %u size %lld; imfs mode %o nlink %u uid %u gid %u size "
+		       "%llu\n",
+		    what, l->st_mode, (int)l->st_nlink, l->st_uid, l->st_gid, (long long)l->st_size, s.mode, s.nlink,
+		    s.uid, s.gid, (unsigned long long)s.size);
 		failed = true;
 	}
 }
@@ -318,7 +330,8 @@ static void op_attr(void)
 	struct imfs_node *start;
 	struct stat st;
 	bool follow = any(2);
-	uint32_t mode = any(07777 + 1), uid = any(3) ? UINT32_MAX : any(2) * USER, gid = any(2) ? UINT32_MAX : any(2) * USER;
+	uint32_t mode = any(07777 + 1), uid = any(3) ? UINT32_MAX : any(2) * USER,
+		 gid = any(2) ? UINT32_MAX : any(2) * USER;
 	int64_t got;
 	int r, dir = any_dir(&start, &r);
 
@@ -341,13 +354,15 @@ static void op_attr(void)
 		break;
 	case 2:
 		doing("fchownat(%d, \"%s\", %d, %d, %d)", dir, path, (int)uid, (int)gid, follow);
-		check(sys(fchownat(dir, path, uid, gid, follow ? 0 : AT_SYMLINK_NOFOLLOW)), r ? r : imfs_chown(at.node, &me->cred, uid, gid));
+		check(sys(fchownat(dir, path, uid, gid, follow ? 0 : AT_SYMLINK_NOFOLLOW)),
+		    r ? r : imfs_chown(at.node, &me->cred, uid, gid));
 		break;
 	case 3:
 		mode &= 7;
 		doing("faccessat(%d, \"%s\", %#o)", dir, path, mode);
 		if (follow)
-			check(sys(faccessat(dir, path, (int)mode, 0)), r ? r : imfs_access(at.node, me, (int)mode, false));
+			check(sys(faccessat(dir, path, (int)mode, 0)),
+			    r ? r : imfs_access(at.node, me, (int)mode, false));
 		break;
 	case 4: {
 		struct timespec t[2] = { { any(100000), any(1000000000) }, { any(100000), any(1000000000) } };
@@ -358,7 +373,8 @@ static void op_attr(void)
 		doing("utimensat(%d, \"%s\", %d)", dir, path, now);
 		got = sys(utimensat(dir, path, now ? NULL : t, follow ? 0 : AT_SYMLINK_NOFOLLOW));
 		check(got, r ? r : imfs_utimens(at.node, &me->cred, now ? NULL : t));
-		if (!got && !now && !sys(fstatat(dir, path, &st, follow ? 0 : AT_SYMLINK_NOFOLLOW)) && t[1].tv_nsec < 1000000000 &&
+		if (!got && !now && !sys(fstatat(dir, path, &st, follow ? 0 : AT_SYMLINK_NOFOLLOW)) &&
+		    t[1].tv_nsec < 1000000000 &&
 		    (st.st_mtim.tv_sec != at.node->mtime.tv_sec || st.st_mtim.tv_nsec != at.node->mtime.tv_nsec))
 			check(st.st_mtim.tv_sec, at.node->mtime.tv_sec);
 		break;
@@ -367,7 +383,10 @@ static void op_attr(void)
 		doing("truncate(\"%s\", %u)", path, mode);
 		r = walk(me->cwd, path, IMFS_FOLLOW, &at);
 		r = r ? r : imfs_exists(&at);
-		r = r ? r : S_ISDIR(at.node->mode) ? -EISDIR : !S_ISREG(at.node->mode) ? -EINVAL : imfs_may(at.node, &me->cred, W_OK);
+		r = r                         ? r
+		    : S_ISDIR(at.node->mode)  ? -EISDIR
+		    : !S_ISREG(at.node->mode) ? -EINVAL
+					      : imfs_may(at.node, &me->cred, W_OK);
 		check(sys(truncate(path, mode)), r ? r : imfs_truncate(&fs, at.node, me, mode));
 		break;
 	case 6:
@@ -429,7 +448,8 @@ static void op_xattr(void)
 	int64_t r, got;
 
 	any_path(path);
-	r = opened ? (ours[i]->flags & O_PATH ? -EBADF : 0) : walk(me->cwd, path, follow ? IMFS_FOLLOW : IMFS_NOFOLLOW, &at);
+	r = opened ? (ours[i]->flags & O_PATH ? -EBADF : 0)
+		   : walk(me->cwd, path, follow ? IMFS_FOLLOW : IMFS_NOFOLLOW, &at);
 	r = r || opened ? r : imfs_exists(&at);
 	n = r ? NULL : opened ? ours[i]->node : at.node;
 	memset(a, 'a' + (int)any(26), sizeof a);
@@ -437,13 +457,15 @@ static void op_xattr(void)
 	case 0:
 	case 1:
 		doing("setxattr(\"%s\", %u, %d, \"%s\", %u, %d)", path, i, follow, name, size, flags);
-		got = sys(opened ? fsetxattr(theirs[i], name, a, size, flags) : (follow ? setxattr : lsetxattr)(path, name, a, size, flags));
+		got = sys(opened ? fsetxattr(theirs[i], name, a, size, flags)
+				 : (follow ? setxattr : lsetxattr)(path, name, a, size, flags));
 		check(got, !*name ? -ERANGE : r ? r : imfs_setxattr(&fs, n, &me->cred, name, a, size, flags));
 		break;
 	case 2:
 	case 3:
 		doing("getxattr(\"%s\", %u, %d, \"%s\", %u)", path, i, follow, name, room);
-		got = sys(opened ? fgetxattr(theirs[i], name, b, room) : (follow ? getxattr : lgetxattr)(path, name, b, room));
+		got = sys(opened ? fgetxattr(theirs[i], name, b, room)
+				 : (follow ? getxattr : lgetxattr)(path, name, b, room));
 		r = !*name ? -ERANGE : r ? r : imfs_getxattr(&fs, n, &me->cred, name, &value);
 		check(got, room && r > (int64_t)room ? -ERANGE : r);
 		if (room && got > 0 && memcmp(b, value, (size_t)got))
@@ -467,7 +489,12 @@ static void become(uint32_t uid)
 {
 	if (seteuid(0) || setresgid(uid, uid, 0) || setresuid(uid, uid, 0))
 		perror("setresuid"), exit(2);
-	me->cred = (struct imfs_cred){ .uid = uid, .gid = uid, .ruid = uid, .rgid = uid, .caps = uid ? 0 : IMFS_ALL_CAPS, .rcaps = uid ? 0 : IMFS_ALL_CAPS };
+	me->cred = (struct imfs_cred){ .uid = uid,
+		.gid = uid,
+		.ruid = uid,
+		.rgid = uid,
+		.caps = uid ? 0 : IMFS_ALL_CAPS,
+		.rcaps = uid ? 0 : IMFS_ALL_CAPS };
 }
 
 static int by_name(const void *a, const void *b)
@@ -548,7 +575,8 @@ static void whole_tree(void)
 	char a[PATH_MAX], b[PATH_MAX];
 
 	doing("getcwd");
-	check(sys(syscall(SYS_getcwd, a, sizeof a)), (int64_t)imfs_node_path(&fs, me->cwd, b, sizeof b) + (me->cwd->dir.removed ? 0 : 1));
+	check(sys(syscall(SYS_getcwd, a, sizeof a)),
+	    (int64_t)imfs_node_path(&fs, me->cwd, b, sizeof b) + (me->cwd->dir.removed ? 0 : 1));
 	become(0);
 	same_tree(open("/", O_RDONLY | O_DIRECTORY), fs.root);
 	become(uid);
@@ -567,7 +595,7 @@ static void nothing_left(void)
 		if (ours[i])
 			imfs_file_drop(&fs, ours[i]);
 	imfs_set_cwd(&fs, me, fs.root, NULL);
-	for (bool again = true; again; ) {
+	for (bool again = true; again;) {
 		struct imfs_node *dir = fs.root;
 		struct imfs_at at;
 		int n;
@@ -576,7 +604,8 @@ static void nothing_left(void)
 			dir = dir->dir.last->node;
 		again = dir->dir.count;
 		n = names_of(dir, names);
-		if (again && !walk(dir, dir->dir.last->name, IMFS_NAME_ITSELF, &at) && (S_ISDIR(at.node->mode) ? imfs_rmdir : imfs_unlink)(&fs, me, &at))
+		if (again && !walk(dir, dir->dir.last->name, IMFS_NAME_ITSELF, &at) &&
+		    (S_ISDIR(at.node->mode) ? imfs_rmdir : imfs_unlink)(&fs, me, &at))
 			again = false, failed = true;
 		while (n--)
 			free(names[n]);
@@ -585,7 +614,8 @@ static void nothing_left(void)
 	imfs_init(&fresh, "", UINT64_MAX, &owner);
 	root = fresh.used;
 	if (fs.nodes != 1 || fs.used != root) {
-		printf("left over: %llu nodes, %llu bytes\n", (unsigned long long)fs.nodes - 1, (unsigned long long)(fs.used - root));
+		printf("left over: %llu nodes, %llu bytes\n", (unsigned long long)fs.nodes - 1,
+		    (unsigned long long)(fs.used - root));
 		failed = true;
 	}
 }
@@ -611,12 +641,30 @@ static int run(uint64_t from, long operations)
 	imfs_set_cwd(&fs, me, fs.root, NULL);
 	for (op_number = 0; op_number < operations && !failed; op_number++) {
 		switch (any(11)) {
-		case 0: case 1: op_open(); break;
-		case 2: case 3: op_rw(); break;
-		case 4: case 5: case 6: op_names(); break;
-		case 7: case 8: op_attr(); break;
-		case 9: if (xattrs) op_xattr(); break;
-		default: if (!any(5)) become(any(2) * USER);
+		case 0:
+		case 1:
+			op_open();
+			break;
+		case 2:
+		case 3:
+			op_rw();
+			break;
+		case 4:
+		case 5:
+		case 6:
+			op_names();
+			break;
+		case 7:
+		case 8:
+			op_attr();
+			break;
+		case 9:
+			if (xattrs)
+				op_xattr();
+			break;
+		default:
+			if (!any(5))
+				become(any(2) * USER);
 		}
 		if (op_number % 500 == 499)
 			whole_tree();

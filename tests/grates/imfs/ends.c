@@ -12,7 +12,7 @@
 
 #define ROUNDS 300
 
-static uint64_t child;		/* 0: stop */
+static uint64_t child;  /* 0: stop */
 static int wrong;
 
 static struct lind_arg mine(uint64_t value)
@@ -27,7 +27,8 @@ static void *hammer(void *unused)
 
 	while ((whose = __atomic_load_n(&child, __ATOMIC_ACQUIRE))) {
 		struct lind_arg none = mine(0), theirs = { 3, whose };
-		int64_t r = lind_call(SYS_pread64, lind_self(), theirs, lind_mine(buffer), mine(sizeof buffer), none, none, none);
+		int64_t r = lind_call(
+		    SYS_pread64, lind_self(), theirs, lind_mine(buffer), mine(sizeof buffer), none, none, none);
 
 		if (r >= 0 && (r != 8 || memcmp(buffer, "the file", 8)))
 			__atomic_fetch_add(&wrong, 1, __ATOMIC_RELAXED);

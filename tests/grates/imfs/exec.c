@@ -13,8 +13,12 @@
 extern char **environ;
 static int failures;
 
-#define WANT(got, wanted) do { long g_ = (long)(got), w_ = (long)(wanted); \
-	if (g_ != w_) printf("%d: %s: %ld, not %ld\n", __LINE__, #got, g_, w_), failures++; } while (0)
+#define WANT(got, wanted) \
+	do { \
+		long g_ = (long)(got), w_ = (long)(wanted); \
+		if (g_ != w_) \
+			printf("%d: %s: %ld, not %ld\n", __LINE__, #got, g_, w_), failures++; \
+	} while (0)
 
 static void file(const char *name, const char *text, mode_t mode)
 {
@@ -61,7 +65,8 @@ static int child(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-	char *plain[] = { "self", "plain", "a b", NULL }, *words[] = { "dropped", "x", "y", NULL }, *z[] = { "dropped", "z", NULL };
+	char *plain[] = { "self", "plain", "a b", NULL }, *words[] = { "dropped", "x", "y", NULL },
+	     *z[] = { "dropped", "z", NULL };
 	int fd, status;
 
 	if (argc > 1)

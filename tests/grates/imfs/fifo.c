@@ -16,13 +16,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define WRITERS 16
+#define WRITERS  16
 #define MESSAGES 200
-#define MESSAGE 100
+#define MESSAGE  100
 
 static int failures;
 
-#define CHECK(x) ((x) ? (void)0 : (failures++, (void)printf("%s:%d: %s (errno %d %s)\n", __FILE__, __LINE__, #x, errno, strerror(errno))))
+#define CHECK(x) \
+	((x) ? (void)0 \
+	     : (failures++, \
+		   (void)printf("%s:%d: %s (errno %d %s)\n", __FILE__, __LINE__, #x, errno, strerror(errno))))
 
 static int ended_well(void)
 {
@@ -46,7 +49,8 @@ static void meets(int child_flags, int our_flags)
 	if (!fork()) {
 		usleep(50000);
 		fd = open("p", child_flags);
-		_exit(fd < 0 || (child_flags == O_WRONLY ? write(fd, "hello", 5) != 5 : read(fd, (char[5]){ 0 }, 5) != 5));
+		_exit(fd < 0 ||
+		    (child_flags == O_WRONLY ? write(fd, "hello", 5) != 5 : read(fd, (char[5]){ 0 }, 5) != 5));
 	}
 	CHECK((fd = open("p", our_flags)) >= 0);
 	if (our_flags == O_RDONLY) {
@@ -120,10 +124,12 @@ static void ready(void)
 	CHECK(read(in, block, 4096) == 4096 && says(out, POLLOUT) == POLLOUT);
 	CHECK(write(out, block, 5000) == 4096 && read(in, block, sizeof block) == sizeof block);
 	CHECK(lseek(in, 0, SEEK_SET) < 0 && errno == ESPIPE && pread(in, block, 1, 0) < 0 && errno == ESPIPE);
-	CHECK(pwrite(out, block, 1, 0) < 0 && errno == ESPIPE && write(in, block, 1) < 0 && errno == EBADF && read(out, block, 1) < 0 && errno == EBADF);
+	CHECK(pwrite(out, block, 1, 0) < 0 && errno == ESPIPE && write(in, block, 1) < 0 && errno == EBADF &&
+	    read(out, block, 1) < 0 && errno == EBADF);
 	CHECK(!fstat(in, &st) && S_ISFIFO(st.st_mode) && !stat("p", &path) && st.st_ino == path.st_ino && !st.st_size);
 	CHECK(!close(out) && says(in, POLLIN) & (POLLIN | POLLHUP) && read(in, block, 1) == 0);
-	CHECK((out = open("p", O_WRONLY | O_NONBLOCK)) >= 0 && says(in, POLLIN) == 0 && read(in, block, 1) < 0 && errno == EAGAIN);
+	CHECK((out = open("p", O_WRONLY | O_NONBLOCK)) >= 0 && says(in, POLLIN) == 0 && read(in, block, 1) < 0 &&
+	    errno == EAGAIN);
 	close(in);
 	close(out);
 	close(e);

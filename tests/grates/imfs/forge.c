@@ -44,8 +44,13 @@ static int attack(uint64_t victim, uint64_t fd, uint64_t secret)
 	IS(lind_call(SYS_fcntl, lind_self(), theirs, mine(F_DUPFD), none, none, none, none), -EPERM);
 	IS(lind_call(SYS_write, lind_self(), mine((uint64_t)own), memory, eight, none, none, none), -EFAULT);
 	IS(lind_call(SYS_pread64, lind_self(), mine((uint64_t)own), memory, eight, none, none, none), 0);
-	IS(lind_call(SYS_openat, lind_self(), (struct lind_arg){ (uint64_t)AT_FDCWD, victim }, lind_mine("f"), none, none, none, none) < 0, 1);
-	IS(lind_call(SYS_openat, lind_self(), theirs, lind_mine("/made"), mine(O_CREAT | O_RDWR), mine(0600), none, none) < 0 || !unlink("/made"), 1);
+	IS(lind_call(SYS_openat, lind_self(), (struct lind_arg){ (uint64_t)AT_FDCWD, victim }, lind_mine("f"), none,
+	       none, none, none) < 0,
+	    1);
+	IS(lind_call(SYS_openat, lind_self(), theirs, lind_mine("/made"), mine(O_CREAT | O_RDWR), mine(0600), none,
+	       none) < 0 ||
+		!unlink("/made"),
+	    1);
 	IS(lind_call(SYS_chdir, victim, lind_mine("/"), none, none, none, none, none), -EPERM);
 	IS(strcmp(buffer, "unchanged"), 0);
 	close(own);
@@ -69,7 +74,8 @@ int main(int argc, char **argv)
 	snprintf(words[0], sizeof words[0], "%llu", (unsigned long long)lind_self());
 	snprintf(words[1], sizeof words[1], "%d", fd);
 	snprintf(words[2], sizeof words[2], "%lu", (unsigned long)(uintptr_t)secret);
-	IS(lind_call(SYS_spawn, lind_self(), lind_mine(argv[0]), lind_mine(next), lind_mine(env), none, none, none) > 0, 1);
+	IS(lind_call(SYS_spawn, lind_self(), lind_mine(argv[0]), lind_mine(next), lind_mine(env), none, none, none) > 0,
+	    1);
 	IS(wait(&status) > 0 && status == 0, 1);
 	IS(read(fd, buffer, 8), 7);
 	IS(strcmp(secret, "secret"), 0);

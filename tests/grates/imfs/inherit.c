@@ -13,7 +13,10 @@
 
 static int failures;
 
-#define CHECK(x) ((x) ? (void)0 : (failures++, (void)printf("%s:%d: %s (errno %d %s)\n", __FILE__, __LINE__, #x, errno, strerror(errno))))
+#define CHECK(x) \
+	((x) ? (void)0 \
+	     : (failures++, \
+		   (void)printf("%s:%d: %s (errno %d %s)\n", __FILE__, __LINE__, #x, errno, strerror(errno))))
 
 static int child(char **argv)
 {

@@ -12,11 +12,14 @@
 #include <unistd.h>
 
 #define RACERS 16
-#define TURNS 50
+#define TURNS  50
 
 static int failures;
 
-#define CHECK(x) ((x) ? (void)0 : (failures++, (void)printf("%s:%d: %s (errno %d %s)\n", __FILE__, __LINE__, #x, errno, strerror(errno))))
+#define CHECK(x) \
+	((x) ? (void)0 \
+	     : (failures++, \
+		   (void)printf("%s:%d: %s (errno %d %s)\n", __FILE__, __LINE__, #x, errno, strerror(errno))))
 
 static int record(int fd, int cmd, short type, off_t start, off_t length)
 {

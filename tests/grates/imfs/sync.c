@@ -7,7 +7,7 @@
 #include "sync.h"
 
 #define THREADS 40
-#define ROUNDS 200000
+#define ROUNDS  200000
 
 static volatile long a, b;
 static int torn;

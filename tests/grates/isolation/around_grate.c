@@ -8,7 +8,8 @@
 
 __asm__(".section .custom_section.lind.grate,\"\",@\n.asciz \"observes geteuid\"\n.text\n");
 
-__attribute__((import_module("lind"), import_name("syscall"))) int64_t direct(int nr, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e, uint64_t f);
+__attribute__((import_module("lind"), import_name("syscall"))) int64_t direct(
+    int nr, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e, uint64_t f);
 
 static int wrong;
 static char *self_path;
@@ -30,7 +31,6 @@ static uint64_t fn(void)
 {
 	return (uintptr_t)on_geteuid;
 }
-
 
 static int64_t take_on(uint64_t target, uint64_t nr, uint64_t grate, uint64_t flags)
 {

@@ -24,7 +24,8 @@
 
 static int closed(void)
 {
-	return syscall(SYS_geteuid) == -1 && errno == EIO && syscall(SYS_getpgid, 0) == -1 && errno == EIO && getpid() > 0;
+	return syscall(SYS_geteuid) == -1 && errno == EIO && syscall(SYS_getpgid, 0) == -1 && errno == EIO &&
+	    getpid() > 0;
 }
 
 static void say(char c)
@@ -65,7 +66,10 @@ static int client(const char *self)
 /* Its grate is sound: until all is over. */
 static int bystander(void)
 {
-	struct { int fd; short events, revents; } over = { OVER, 1, 0 };
+	struct {
+		int fd;
+		short events, revents;
+	} over = { OVER, 1, 0 };
 	long calls = 0;
 
 	while (syscall(SYS_poll, &over, 1, 0) == 0 || calls < 1000)
@@ -122,7 +126,8 @@ int main(int argc, char **argv)
 	}
 	if (waitpid(failing, &status, 0) != failing)
 		return 4;
-	printf("%s: %s %d\n", found, WIFSIGNALED(status) ? "signal" : "exit", WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+	printf("%s: %s %d\n", found, WIFSIGNALED(status) ? "signal" : "exit",
+	    WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
 	close(over[1]);
 	if (waitpid(sound, &status, 0) != sound)
 		return 5;

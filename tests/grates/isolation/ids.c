@@ -9,8 +9,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define SECRET "/tmp/ids.secret"
-#define RAISED "/tmp/ids.raised"
+#define SECRET   "/tmp/ids.secret"
+#define RAISED   "/tmp/ids.raised"
 #define WRONG(x) ((x) ? (void)printf("%s\n", #x) : (void)0)
 
 static int opens(void)

@@ -47,7 +47,9 @@ static int64_t on_getpriority(const struct lind_call *call)
 int main(int argc, char **argv)
 {
 	static const struct lind_handler on[] = {
-		{ SYS_getpgid, on_getpgid }, { SYS_getsid, on_getsid }, { SYS_getpriority, on_getpriority },
+		{ SYS_getpgid, on_getpgid },
+		{ SYS_getsid, on_getsid },
+		{ SYS_getpriority, on_getpriority },
 	};
 
 	return lind_grate_run(on, 3, argc, argv);

@@ -43,7 +43,9 @@ static int client(const char *how)
 		struct rusage used;
 		do
 			getrusage(RUSAGE_SELF, &used);
-		while (used.ru_utime.tv_sec * 1000 + used.ru_utime.tv_usec / 1000 + used.ru_stime.tv_sec * 1000 + used.ru_stime.tv_usec / 1000 < 300);
+		while (used.ru_utime.tv_sec * 1000 + used.ru_utime.tv_usec / 1000 + used.ru_stime.tv_sec * 1000 +
+			used.ru_stime.tv_usec / 1000 <
+		    300);
 		return 0;
 	}
 	for (volatile unsigned i = 0;; i++)

@@ -16,7 +16,8 @@ static int64_t start(char **argv, uint64_t flags)
 	uint64_t self = lind_self();
 	struct lind_arg none = { 0, self };
 
-	return lind_call(SYS_spawn, self, lind_mine(argv[0]), lind_mine(argv), lind_mine(environ), none, none, (struct lind_arg){ flags, self });
+	return lind_call(SYS_spawn, self, lind_mine(argv[0]), lind_mine(argv), lind_mine(environ), none, none,
+	    (struct lind_arg){ flags, self });
 }
 
 static int code_of(pid_t child)
@@ -33,7 +34,9 @@ int main(int argc, char **argv)
 	int status;
 
 	if (!strcmp(how, "flags"))
-		return start(client, 2) == -EINVAL && start(client, LIND_SPAWN_WAITS | 1u << 31) == -EINVAL ? code_of((pid_t)start(client, 0)) : 98;
+		return start(client, 2) == -EINVAL && start(client, LIND_SPAWN_WAITS | 1u << 31) == -EINVAL
+		    ? code_of((pid_t)start(client, 0))
+		    : 98;
 	pid_t child = (pid_t)start(client, LIND_SPAWN_WAITS);
 	if (child < 0)
 		return 97;

@@ -32,6 +32,6 @@ int main(int argc, char **argv)
 	say("call", lind_import_syscall(SYS_call_by, (uintptr_t)&own, 0, 0, 0, 0, 0));
 	own.target = me;
 	say("by", lind_import_syscall(SYS_call_by, (uintptr_t)&own, 0, 0, 0, 0, 0));
-	printf("own %d\n", memcmp(bytes, (char[64]) { 0 }, sizeof bytes));
+	printf("own %d\n", memcmp(bytes, (char[64]){ 0 }, sizeof bytes));
 	return argc > 1;
 }

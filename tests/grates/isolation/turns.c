@@ -63,7 +63,8 @@ int main(int argc, char **argv)
 	do
 		if (syscall(SYS_getpgid, 0))
 			wrong++;
-	while (__atomic_load_n(&others, __ATOMIC_RELAXED) < 20000 || (find && !__atomic_load_n(&wrong, __ATOMIC_RELAXED)));
+	while (
+	    __atomic_load_n(&others, __ATOMIC_RELAXED) < 20000 || (find && !__atomic_load_n(&wrong, __ATOMIC_RELAXED)));
 	over = 1;
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(threads[i], NULL);

@@ -5,7 +5,7 @@
  */
 #include <lind/grate.h>
 
-#define TURNS 2000
+#define TURNS      2000
 #define DEREGISTER 2
 
 static int gap;
@@ -30,9 +30,11 @@ static int64_t on_getpgid(const struct lind_call *call)
 		int64_t r = 0;
 
 		if (gap)
-			r = lind_import_syscall(SYS_register_handler, call->target, SYS_geteuid, lind_self(), 0, DEREGISTER, 0);
+			r = lind_import_syscall(
+			    SYS_register_handler, call->target, SYS_geteuid, lind_self(), 0, DEREGISTER, 0);
 		if (r == 0)
-			r = lind_import_syscall(SYS_register_handler, call->target, SYS_geteuid, lind_self(), entry, 0, 0);
+			r = lind_import_syscall(
+			    SYS_register_handler, call->target, SYS_geteuid, lind_self(), entry, 0, 0);
 		if (r < 0)
 			return r;
 	}

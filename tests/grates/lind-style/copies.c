@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #define THREADS 40
-#define PAGE 4096
+#define PAGE    4096
 
 static int failures;
 
@@ -20,7 +20,12 @@ static void want(int line, long got, long wanted)
 		printf("%d: %ld, not %ld (errno %d)\n", line, got, wanted, errno);
 }
 #define WANT(got, wanted) want(__LINE__, got, wanted)
-#define FAILS(call, error) do { errno = 0; WANT(call, -1); WANT(errno, error); } while (0)
+#define FAILS(call, error) \
+	do { \
+		errno = 0; \
+		WANT(call, -1); \
+		WANT(errno, error); \
+	} while (0)
 
 static void *meet(void *unused)
 {
@@ -30,7 +35,8 @@ static void *meet(void *unused)
 
 static void copies(void)
 {
-	char *pages = mmap(NULL, 4 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), *end = pages + 3 * PAGE;
+	char *pages = mmap(NULL, 4 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
+	     *end = pages + 3 * PAGE;
 	char out[64];
 
 	munmap(end, PAGE);

@@ -3,7 +3,7 @@
 #include "style.h"
 #include <pthread.h>
 
-#define WIDE 0x123456789aull		/* no number of 32 bits */
+#define WIDE 0x123456789aull  /* no number of 32 bits */
 
 static char text[20000];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -33,7 +33,7 @@ HANDLER(on_copy_out)
 {
 	memset(text, 'o', sizeof text);
 	if (copy_data_between_cages(grate, c1, here(text), grate, a1, c1, 1, 0) == (int)ELINDAPIABORTED ||
-		copy_data_between_cages(grate, c1, here(text), grate, a1 + 8, c1, a2 - 8, 0) == (int)ELINDAPIABORTED)
+	    copy_data_between_cages(grate, c1, here(text), grate, a1 + 8, c1, a2 - 8, 0) == (int)ELINDAPIABORTED)
 		return -EFAULT;
 	return 0;
 }
@@ -43,8 +43,8 @@ HANDLER(on_open)
 {
 	static const char other[] = "/grates-test/other";
 
-	return make_threei_call(2, 0, grate, c1, here(other), grate | GRATE_MEMORY_FLAG, a2, c2, a3, c3, 0xdeadbeefdeadbeef, 0xdeadbeefdeadbeef,
-		0, 0xdeadbeefdeadbeef, 0, 0, 0);
+	return make_threei_call(2, 0, grate, c1, here(other), grate | GRATE_MEMORY_FLAG, a2, c2, a3, c3,
+	    0xdeadbeefdeadbeef, 0xdeadbeefdeadbeef, 0, 0xdeadbeefdeadbeef, 0, 0, 0);
 }
 
 /* Returns when as many callers as it says are here. */

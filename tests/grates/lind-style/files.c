@@ -5,7 +5,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#define NEED(x) do { if (!(x)) { printf("%d: %s (%s)\n", __LINE__, #x, strerror(errno)); return 1; } } while (0)
+#define NEED(x) \
+	do { \
+		if (!(x)) { \
+			printf("%d: %s (%s)\n", __LINE__, #x, strerror(errno)); \
+			return 1; \
+		} \
+	} while (0)
 
 int main(int argc, char **argv)
 {
@@ -29,6 +35,7 @@ int main(int argc, char **argv)
 	NEED(open("/mem/none", O_RDONLY) == -1 && errno == ENOENT);
 	NEED(open((char *)8, O_RDONLY) == -1 && errno == EFAULT);
 	outside = open(argv[0], O_RDONLY);
-	NEED(outside >= 0 && outside < 100 && read(outside, got, 4) == 4 && lseek(outside, 1, SEEK_SET) == 1 && !close(outside));
+	NEED(outside >= 0 && outside < 100 && read(outside, got, 4) == 4 && lseek(outside, 1, SEEK_SET) == 1 &&
+	    !close(outside));
 	return 0;
 }

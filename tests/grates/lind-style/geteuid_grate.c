@@ -12,8 +12,8 @@ static int ten(int cage)
 	return cage > 0 ? 10 : -1;
 }
 
-int pass_fptr_to_wt(uint64_t function, uint64_t grate, uint64_t a1, uint64_t c1, uint64_t a2, uint64_t c2,
-	uint64_t a3, uint64_t c3, uint64_t a4, uint64_t c4, uint64_t a5, uint64_t c5, uint64_t a6, uint64_t c6)
+int pass_fptr_to_wt(uint64_t function, uint64_t grate, uint64_t a1, uint64_t c1, uint64_t a2, uint64_t c2, uint64_t a3,
+    uint64_t c3, uint64_t a4, uint64_t c4, uint64_t a5, uint64_t c5, uint64_t a6, uint64_t c6)
 {
 	int (*f)(int) = (int (*)(int))(uintptr_t)function;
 

@@ -5,11 +5,19 @@
 #include <sys/stat.h>
 
 #define FILES 16
-#define SIZE 65536
+#define SIZE  65536
 #define FIRST 1000
 
-static struct file { char name[64]; size_t size; char data[SIZE]; } files[FILES];
-static struct { struct file *file; off_t at; uint64_t cage; } open_files[64];
+static struct file {
+	char name[64];
+	size_t size;
+	char data[SIZE];
+} files[FILES];
+static struct {
+	struct file *file;
+	off_t at;
+	uint64_t cage;
+} open_files[64];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static struct file *find(const char *name, int create)
@@ -40,7 +48,8 @@ HANDLER(on_open)
 	struct file *f;
 	int slot = 0;
 
-	if (copy_data_between_cages(grate, c1, a1, c1, (uint64_t)(uintptr_t)path, grate, sizeof path, 1) == (int)ELINDAPIABORTED)
+	if (copy_data_between_cages(grate, c1, a1, c1, (uint64_t)(uintptr_t)path, grate, sizeof path, 1) ==
+	    (int)ELINDAPIABORTED)
 		return -EFAULT;
 	if (strncmp(path, "/mem/", 5))
 		return FORWARD(2);
@@ -85,7 +94,7 @@ static int transfer(uint64_t grate, int i, uint64_t address, uint64_t cage, size
 		n = at < (off_t)f->size ? f->size - (size_t)at : 0;
 	if (n)
 		r = writing ? copy_data_between_cages(grate, cage, address, cage, data, grate, n, 0)
-			: copy_data_between_cages(grate, cage, data, grate, address, cage, n, 0);
+			    : copy_data_between_cages(grate, cage, data, grate, address, cage, n, 0);
 	if (r == (int)ELINDAPIABORTED)
 		return -EFAULT;
 	open_files[i].at = at + (off_t)n;

@@ -1,7 +1,9 @@
 /* Watches children come, run programs and go. With -r it answers fork with a number of its own. */
 #include "style.h"
 
-static struct life { int forks, execs, exits, child; } *life;
+static struct life {
+	int forks, execs, exits, child;
+} *life;
 static int own_result;
 
 HANDLER(on_clone)

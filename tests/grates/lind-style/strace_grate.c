@@ -3,7 +3,10 @@
 #include "style.h"
 #include <stdarg.h>
 
-static struct { int nr; handler *handle; } list[64];
+static struct {
+	int nr;
+	handler *handle;
+} list[64];
 static int count;
 
 static void line(const char *format, ...)
@@ -24,7 +27,8 @@ static const char *shown(char kind, uint64_t value, uint64_t cage, char *to, siz
 	char text[128] = "?";
 
 	if (kind == 's') {
-		copy_data_between_cages((uint64_t)getpid(), cage, value, cage, (uint64_t)(uintptr_t)text, (uint64_t)getpid(), sizeof text, 1);
+		copy_data_between_cages((uint64_t)getpid(), cage, value, cage, (uint64_t)(uintptr_t)text,
+		    (uint64_t)getpid(), sizeof text, 1);
 		snprintf(to, size, "\"%s\"", text);
 	} else
 		snprintf(to, size, kind == 'p' ? value ? "POINTER" : "NULL" : "%d", (int)value);
@@ -41,7 +45,8 @@ static const char *shown(char kind, uint64_t value, uint64_t cage, char *to, siz
 		for (size_t i = 0; i < sizeof kinds - 1; i++) \
 			shown(kinds[i], values[2 * i], values[2 * i + 1], text[i], sizeof *text); \
 		r = FORWARD(number); \
-		line(#name "(%s%s%s%s%s) = %d\n", text[0], sizeof kinds > 2 ? ", " : "", text[1], sizeof kinds > 3 ? ", " : "", text[2], r); \
+		line(#name "(%s%s%s%s%s) = %d\n", text[0], sizeof kinds > 2 ? ", " : "", text[1], \
+		    sizeof kinds > 3 ? ", " : "", text[2], r); \
 		return r; \
 	} \
 	__attribute__((constructor)) static void add_##name(void) \

@@ -16,9 +16,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define ARGS uint64_t a1, uint64_t c1, uint64_t a2, uint64_t c2, uint64_t a3, uint64_t c3, \
-	uint64_t a4, uint64_t c4, uint64_t a5, uint64_t c5, uint64_t a6, uint64_t c6
-#define PASS a1, c1, a2, c2, a3, c3, a4, c4, a5, c5, a6, c6
+#define ARGS \
+	uint64_t a1, uint64_t c1, uint64_t a2, uint64_t c2, uint64_t a3, uint64_t c3, uint64_t a4, uint64_t c4, \
+	    uint64_t a5, uint64_t c5, uint64_t a6, uint64_t c6
+#define PASS          a1, c1, a2, c2, a3, c3, a4, c4, a5, c5, a6, c6
 #define HANDLER(name) static int name(uint64_t grate, ARGS)
 
 typedef int handler(uint64_t grate, ARGS);

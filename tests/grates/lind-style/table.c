@@ -5,7 +5,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#define WANT(got, wanted) do { long g_ = (long)(got), w_ = (long)(wanted); if (g_ != w_) { printf("%d: %s: %ld, not %ld\n", __LINE__, #got, g_, w_); bad = 1; } } while (0)
+#define WANT(got, wanted) \
+	do { \
+		long g_ = (long)(got), w_ = (long)(wanted); \
+		if (g_ != w_) { \
+			printf("%d: %s: %ld, not %ld\n", __LINE__, #got, g_, w_); \
+			bad = 1; \
+		} \
+	} while (0)
 
 int main(void)
 {
@@ -23,10 +30,14 @@ int main(void)
 	WANT(make_threei_call(39, 0, me, 9999, 0, me, 0, me, 0, me, 0, me, 0, me, 0, me, 0), -ESRCH);
 	WANT(make_threei_call(39, 0, 9999, me, 0, me, 0, me, 0, me, 0, me, 0, me, 0, me, 0), -ESRCH);
 	/* The flag on its own memory. */
-	WANT(make_threei_call(21, 0, me, me, (uint64_t)(uintptr_t)"/no/such", me | GRATE_MEMORY_FLAG, 0, me, 0, me, 0, me, 0, me, 0, me, 0), -ENOENT);
+	WANT(make_threei_call(21, 0, me, me, (uint64_t)(uintptr_t)"/no/such", me | GRATE_MEMORY_FLAG, 0, me, 0, me, 0,
+		 me, 0, me, 0, me, 0),
+	    -ENOENT);
 	/* Copies that cannot be. */
-	WANT(copy_data_between_cages(me, me, (uint64_t)(uintptr_t)"x", me, (uint64_t)(uintptr_t)to, me, 2, 0), (int)ELINDAPIABORTED);
-	WANT(copy_data_between_cages(me, me, (uint64_t)(uintptr_t)"x", 9999, (uint64_t)(uintptr_t)to, me, 2, 0), (int)ELINDAPIABORTED);
+	WANT(copy_data_between_cages(me, me, (uint64_t)(uintptr_t)"x", me, (uint64_t)(uintptr_t)to, me, 2, 0),
+	    (int)ELINDAPIABORTED);
+	WANT(copy_data_between_cages(me, me, (uint64_t)(uintptr_t)"x", 9999, (uint64_t)(uintptr_t)to, me, 2, 0),
+	    (int)ELINDAPIABORTED);
 	WANT(strcmp(to, "keep"), 0);
 	/* Nobody registers what is not his to answer. */
 	WANT(register_handler(me, 107, me, 1) < 0, 1);

@@ -12,7 +12,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define CHECK(x) do { if (!(x)) { printf("line %d: %s (errno %d)\n", __LINE__, #x, errno); exit(1); } } while (0)
+#define CHECK(x) \
+	do { \
+		if (!(x)) { \
+			printf("line %d: %s (errno %d)\n", __LINE__, #x, errno); \
+			exit(1); \
+		} \
+	} while (0)
 
 static char in_path[256], out_path[] = "/grates-test/outside.tmp", buf[256];
 
@@ -35,7 +41,8 @@ static int holds(int fd, const char *text)
 
 static void descriptors(void)
 {
-	int fd = open(in("a"), O_RDWR | O_CREAT | O_TRUNC, 0600), out = open(out_path, O_RDWR | O_CREAT | O_TRUNC, 0600), d, p[2];
+	int fd = open(in("a"), O_RDWR | O_CREAT | O_TRUNC, 0600),
+	    out = open(out_path, O_RDWR | O_CREAT | O_TRUNC, 0600), d, p[2];
 	struct pollfd set[2];
 	fd_set read_set;
 
@@ -57,7 +64,8 @@ static void descriptors(void)
 	FD_ZERO(&read_set);
 	FD_SET(d, &read_set);
 	FD_SET(p[0], &read_set);
-	CHECK(select(60, &read_set, NULL, NULL, &(struct timeval){ 0, 0 }) == 1 && FD_ISSET(d, &read_set) && !FD_ISSET(p[0], &read_set));
+	CHECK(select(60, &read_set, NULL, NULL, &(struct timeval){ 0, 0 }) == 1 && FD_ISSET(d, &read_set) &&
+	    !FD_ISSET(p[0], &read_set));
 	close(p[0]), close(p[1]), close(d), close(out);
 	CHECK(unlink(in("a")) == 0 && unlink(out_path) == 0);
 }
@@ -67,9 +75,11 @@ static void paths(void)
 	struct stat st;
 	int dir, fd, root;
 
-	CHECK(mkdir(in("d"), 0700) == 0 && (fd = open(in("d/f"), O_CREAT | O_WRONLY, 0600)) >= 0 && write(fd, "f", 1) == 1 && close(fd) == 0);
+	CHECK(mkdir(in("d"), 0700) == 0 && (fd = open(in("d/f"), O_CREAT | O_WRONLY, 0600)) >= 0 &&
+	    write(fd, "f", 1) == 1 && close(fd) == 0);
 	CHECK((dir = open(in("d"), O_RDONLY | O_DIRECTORY)) >= 0 && fstatat(dir, "f", &st, 0) == 0 && st.st_size == 1);
-	CHECK((root = open("/", O_RDONLY | O_DIRECTORY)) >= 0 && fstatat(root, in("d/f") + 1, &st, 0) == 0 && st.st_size == 1);
+	CHECK((root = open("/", O_RDONLY | O_DIRECTORY)) >= 0 && fstatat(root, in("d/f") + 1, &st, 0) == 0 &&
+	    st.st_size == 1);
 	CHECK(chdir(in("d")) == 0 && stat("f", &st) == 0 && getcwd(buf, sizeof buf) && !strcmp(buf, in("d")));
 	CHECK(stat("../../../../../grates-test", &st) == 0 && S_ISDIR(st.st_mode));
 	CHECK(stat("../d/./f", &st) == 0 && chdir("..") == 0 && stat("d/f", &st) == 0);
@@ -114,7 +124,8 @@ static void names(void)
 
 static void processes(const char *self)
 {
-	int fd = open(in("shared"), O_RDWR | O_CREAT | O_TRUNC, 0600), keep = open(in("kept"), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600), status;
+	int fd = open(in("shared"), O_RDWR | O_CREAT | O_TRUNC, 0600),
+	    keep = open(in("kept"), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600), status;
 	char text[16];
 
 	CHECK(fd >= 0 && keep >= 0 && write(fd, "parent", 6) == 6);

@@ -5,7 +5,13 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#define CHECK(x) do { if (!(x)) { printf("line %d: %s\n", __LINE__, #x); return 1; } } while (0)
+#define CHECK(x) \
+	do { \
+		if (!(x)) { \
+			printf("line %d: %s\n", __LINE__, #x); \
+			return 1; \
+		} \
+	} while (0)
 
 int main(void)
 {

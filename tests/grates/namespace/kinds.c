@@ -20,7 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define MOST 16
+#define MOST   16
 #define EXECED "execed"
 
 static int fds[MOST], count;

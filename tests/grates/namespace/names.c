@@ -14,7 +14,8 @@ static int talk(const char *at, const char *by)
 
 	strcpy(name.sun_path, at);
 	strcpy(other.sun_path, by);
-	if (bind(server, (void *)&name, sizeof name) || listen(server, 1) || connect(client, (void *)&other, sizeof other))
+	if (bind(server, (void *)&name, sizeof name) || listen(server, 1) ||
+	    connect(client, (void *)&other, sizeof other))
 		return 1;
 	peer = accept(server, NULL, NULL);
 	if (send(client, "u", 1, 0) != 1 || recv(peer, &byte, 1, 0) != 1 || byte != 'u')
@@ -33,5 +34,6 @@ int main(int argc, char **argv)
 	unlink("/grates-test/way");
 	if (symlink(argv[1], "/grates-test/way"))
 		return 2;
-	return talk(in, in) || talk(in, by_link) || talk("/grates-test/s", "/grates-test/s") || unlink("/grates-test/way");
+	return talk(in, in) || talk(in, by_link) || talk("/grates-test/s", "/grates-test/s") ||
+	    unlink("/grates-test/way");
 }

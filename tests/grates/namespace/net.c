@@ -9,8 +9,11 @@
 
 static int talk(int port, int before)
 {
-	struct sockaddr_in at = { .sin_family = AF_INET, .sin_port = htons(port), .sin_addr = { htonl(INADDR_LOOPBACK) } };
-	int server = socket(AF_INET, SOCK_STREAM, 0), client = socket(AF_INET, SOCK_STREAM, 0), copy = before ? dup(client) : -1, one = 1, peer;
+	struct sockaddr_in at = {
+		.sin_family = AF_INET, .sin_port = htons(port), .sin_addr = { htonl(INADDR_LOOPBACK) }
+	};
+	int server = socket(AF_INET, SOCK_STREAM, 0), client = socket(AF_INET, SOCK_STREAM, 0),
+	    copy = before ? dup(client) : -1, one = 1, peer;
 	char byte;
 
 	setsockopt(server, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);

@@ -84,6 +84,7 @@ int main(int argc, char **argv)
 		pthread_join(threads[i], NULL);
 	if (stat(argv[1], &st))
 		return 3;
-	printf("%s, %s elsewhere\n", st.st_size ? "written" : "untouched", atomic_load(&worked) ? "written" : "nothing written");
+	printf("%s, %s elsewhere\n", st.st_size ? "written" : "untouched",
+	    atomic_load(&worked) ? "written" : "nothing written");
 	return 0;
 }

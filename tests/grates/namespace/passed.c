@@ -56,7 +56,10 @@ static ssize_t send_fds(int socket, const int *fds, int count, size_t claimed)
 {
 	_Alignas(8) char room[CMSG_SPACE(MOST * sizeof(int))] = { 0 };
 	struct iovec byte = { "x", 1 };
-	struct msghdr m = { .msg_iov = &byte, .msg_iovlen = 1, .msg_control = room, .msg_controllen = CMSG_SPACE(count * sizeof(int)) };
+	struct msghdr m = { .msg_iov = &byte,
+		.msg_iovlen = 1,
+		.msg_control = room,
+		.msg_controllen = CMSG_SPACE(count * sizeof(int)) };
 	struct cmsghdr *h = CMSG_FIRSTHDR(&m);
 
 	h->cmsg_level = SOL_SOCKET;
@@ -71,7 +74,10 @@ static int receive_fds(int socket, int *fds, int room_for, int flags, int *trunc
 {
 	_Alignas(8) char room[CMSG_SPACE(MOST * sizeof(int))], byte;
 	struct iovec to = { &byte, 1 };
-	struct msghdr m = { .msg_iov = &to, .msg_iovlen = 1, .msg_control = room, .msg_controllen = room_for ? CMSG_LEN(room_for * sizeof(int)) : 0 };
+	struct msghdr m = { .msg_iov = &to,
+		.msg_iovlen = 1,
+		.msg_control = room,
+		.msg_controllen = room_for ? CMSG_LEN(room_for * sizeof(int)) : 0 };
 	struct cmsghdr *h;
 	int count;
 

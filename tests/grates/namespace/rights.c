@@ -52,7 +52,8 @@ int main(int argc, char **argv)
 		_exit(in < 0 || out < 0);
 	}
 	fd = open(path, O_RDWR | O_CREAT, 0600);
-	if (fd < 0 || write(fd, "s", 1) != 1 || send_fd(pair[0], fd) || send_fd(pair[0], open("/grates-test", O_RDONLY)) || wait(&status) < 0)
+	if (fd < 0 || write(fd, "s", 1) != 1 || send_fd(pair[0], fd) ||
+	    send_fd(pair[0], open("/grates-test", O_RDONLY)) || wait(&status) < 0)
 		return 3;
 	unlink(path);
 	return argc + byte > 2 || status;

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #define THREADS 16
-#define ROUNDS 60
+#define ROUNDS  60
 
 static const char *prefix;
 
@@ -25,9 +25,10 @@ static void *work(void *arg)
 		int a = open(in, O_RDWR | O_CREAT | O_TRUNC, 0600), b = open(out, O_RDWR | O_CREAT | O_TRUNC, 0600), d;
 		int length = sprintf(text, "%ld.%d", id, round);
 
-		if (a < 0 || b < 0 || write(a, text, length) != length || write(b, text, length) != length || (d = dup(round & 1 ? a : b)) < 0 ||
-		    pread(d, back, sizeof back, 0) != length || memcmp(text, back, length) || close(a) || close(b) ||
-		    pread(d, back, sizeof back, 0) != length || memcmp(text, back, length) || close(d)) {
+		if (a < 0 || b < 0 || write(a, text, length) != length || write(b, text, length) != length ||
+		    (d = dup(round & 1 ? a : b)) < 0 || pread(d, back, sizeof back, 0) != length ||
+		    memcmp(text, back, length) || close(a) || close(b) || pread(d, back, sizeof back, 0) != length ||
+		    memcmp(text, back, length) || close(d)) {
 			printf("thread %ld round %d: errno %d\n", id, round, errno);
 			exit(1);
 		}

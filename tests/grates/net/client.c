@@ -78,16 +78,28 @@ static void options(void)
 {
 	int fd = fresh(AF_INET, SOCK_DGRAM), six = fresh(AF_INET6, SOCK_DGRAM), one = 1;
 	struct sockaddr_in in = at("127.0.0.1", atoi(arg[0]));
-	union { char bytes[64]; struct cmsghdr align; } control = { { 0 } };
+	union {
+		char bytes[64];
+		struct cmsghdr align;
+	} control = { { 0 } };
 	struct iovec iov = { "x", 1 };
-	struct msghdr m = { .msg_name = &in, .msg_namelen = sizeof in, .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control.bytes };
+	struct msghdr m = { .msg_name = &in,
+		.msg_namelen = sizeof in,
+		.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = control.bytes };
 	struct cmsghdr *c;
 
 	say("device", setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, "lo", 3));
 	say("options", setsockopt(fd, IPPROTO_IP, IP_OPTIONS, "\x83\7\4\x7f\0\0\1", 8));
 	say("rthdr", setsockopt(six, IPPROTO_IPV6, IPV6_RTHDR, "", 0));
-	say("join", setsockopt(fd, IPPROTO_IP, IP_ADD_MEMBERSHIP, &(struct ip_mreq){ { inet_addr("239.83.69.67") }, { htonl(INADDR_LOOPBACK) } }, sizeof(struct ip_mreq)));
-	say("join6", setsockopt(six, IPPROTO_IPV6, IPV6_JOIN_GROUP, &(struct ipv6_mreq){ { { { 0xff, 0x15, [15] = 1 } } }, 1 }, sizeof(struct ipv6_mreq)));
+	say("join",
+	    setsockopt(fd, IPPROTO_IP, IP_ADD_MEMBERSHIP,
+		&(struct ip_mreq){ { inet_addr("239.83.69.67") }, { htonl(INADDR_LOOPBACK) } },
+		sizeof(struct ip_mreq)));
+	say("join6",
+	    setsockopt(six, IPPROTO_IPV6, IPV6_JOIN_GROUP, &(struct ipv6_mreq){ { { { 0xff, 0x15, [15] = 1 } } }, 1 },
+		sizeof(struct ipv6_mreq)));
 	say("source", setsockopt(fd, IPPROTO_IP, IP_ADD_SOURCE_MEMBERSHIP, "239.83.69.6", 12));
 	say("unknown", setsockopt(fd, IPPROTO_IP, 200, &one, sizeof one));
 	say("reuse", setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one));
@@ -200,14 +212,23 @@ static void serve(void)
 
 		length = sizeof peer;
 		one = accept(fd, (struct sockaddr *)&peer, &length);
-		printf("%s %u\n", one < 0 ? strerror(errno) : inet_ntop(AF_INET, &peer.sin_addr, text, sizeof text), (unsigned)length);
+		printf("%s %u\n", one < 0 ? strerror(errno) : inet_ntop(AF_INET, &peer.sin_addr, text, sizeof text),
+		    (unsigned)length);
 		close(one);
 	}
 }
 
 static const struct test stream_tests[] = {
-	{ "reach", reach }, { "here", here }, { "binds", binds }, { "kinds", kinds }, { "options", options },
-	{ "disconnect", disconnect }, { "race_address", race_address }, { "race_cages", race_cages }, { "serve", serve }, { NULL, NULL },
+	{ "reach", reach },
+	{ "here", here },
+	{ "binds", binds },
+	{ "kinds", kinds },
+	{ "options", options },
+	{ "disconnect", disconnect },
+	{ "race_address", race_address },
+	{ "race_cages", race_cages },
+	{ "serve", serve },
+	{ NULL, NULL },
 };
 
 int main(int argc, char **argv)

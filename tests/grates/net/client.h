@@ -23,7 +23,7 @@
 #include <unistd.h>
 
 #define RACERS 16
-#define AS(a) (struct sockaddr *)&(a), sizeof(a)
+#define AS(a)  (struct sockaddr *)&(a), sizeof(a)
 
 struct test {
 	const char *name;

@@ -45,7 +45,8 @@ static void take(const char *way, int fd)
  * line. */
 static void datagrams(void)
 {
-	static const char *const ways[] = { "read", "readv", "preadv2", "recv", "peek", "recvmsg", "control", "named", "recvmmsg", "splice" };
+	static const char *const ways[] = { "read", "readv", "preadv2", "recv", "peek", "recvmsg", "control", "named",
+		"recvmmsg", "splice" };
 	struct sockaddr_in in = at("127.0.0.1", atoi(arg[0]));
 	struct sockaddr_in6 in6 = mapped("127.0.0.1", atoi(arg[0]));
 	int six = !strcmp(arg[1], "6"), fd = fresh(six ? AF_INET6 : AF_INET, SOCK_DGRAM);
@@ -102,12 +103,24 @@ static void read_swapped(int sender, struct sockaddr_in to)
 			with.msg_controllen = sizeof control;
 			sendto(sender, "b", 1, MSG_DONTWAIT, AS(to));
 			switch (i) {
-			case 0: got += read(swapped[2], &byte, 1) > 0; break;
-			case 1: got += readv(swapped[2], &iov, 1) > 0; break;
-			case 2: got += recv(swapped[2], &byte, 1, 0) > 0; break;
-			case 3: got += recvmsg(swapped[2], &m, 0) > 0; break;
-			case 4: got += recvmsg(swapped[2], &with, 0) > 0; break;
-			case 5: got += splice(swapped[2], NULL, pipes[1], NULL, 8, SPLICE_F_NONBLOCK) > 0; break;
+			case 0:
+				got += read(swapped[2], &byte, 1) > 0;
+				break;
+			case 1:
+				got += readv(swapped[2], &iov, 1) > 0;
+				break;
+			case 2:
+				got += recv(swapped[2], &byte, 1, 0) > 0;
+				break;
+			case 3:
+				got += recvmsg(swapped[2], &m, 0) > 0;
+				break;
+			case 4:
+				got += recvmsg(swapped[2], &with, 0) > 0;
+				break;
+			case 5:
+				got += splice(swapped[2], NULL, pipes[1], NULL, 8, SPLICE_F_NONBLOCK) > 0;
+				break;
 			}
 		}
 		printf("%s %d ", ways[i], got);
@@ -125,8 +138,8 @@ static int to_be_swapped(struct sockaddr_in *to)
 
 	*to = at("127.0.0.1", 0);
 	swapped[0] = fresh(AF_INET, SOCK_DGRAM);
-	if (bind(swapped[0], AS(*to)) || bind(sender, AS(from)) || getsockname(swapped[0], (struct sockaddr *)to, &length) ||
-	    socketpair(AF_UNIX, SOCK_STREAM, 0, way))
+	if (bind(swapped[0], AS(*to)) || bind(sender, AS(from)) ||
+	    getsockname(swapped[0], (struct sockaddr *)to, &length) || socketpair(AF_UNIX, SOCK_STREAM, 0, way))
 		exit(5);
 	swapped[1] = way[0];
 	swapped[2] = dup(way[0]);
@@ -150,7 +163,8 @@ static void race_datagrams(void)
 /* Calls of a parent may act on its child. */
 static int64_t dup2_in(uint64_t child, int from, int to)
 {
-	return lind_import_call(SYS_dup2, (int64_t)child, (uint64_t)from, child, (uint64_t)to, child, 0, child, 0, child, 0, child, 0, child);
+	return lind_import_call(SYS_dup2, (int64_t)child, (uint64_t)from, child, (uint64_t)to, child, 0, child, 0,
+	    child, 0, child, 0, child);
 }
 
 static void race_datagrams_of_child(void)
@@ -173,5 +187,8 @@ static void race_datagrams_of_child(void)
 }
 
 const struct test datagram_tests[] = {
-	{ "datagrams", datagrams }, { "race_datagrams", race_datagrams }, { "race_datagrams_of_child", race_datagrams_of_child }, { NULL, NULL },
+	{ "datagrams", datagrams },
+	{ "race_datagrams", race_datagrams },
+	{ "race_datagrams_of_child", race_datagrams_of_child },
+	{ NULL, NULL },
 };

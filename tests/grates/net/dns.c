@@ -13,11 +13,11 @@ static const char *const names[] = { "asked.example", "one.example", "two.exampl
 #define NAMES 4
 
 struct rr {
-	unsigned owner, type, target;	/* type: 0 CNAME, 1 A, 2 AAAA, 3 TXT, 4 A of another class */
+	unsigned owner, type, target; /* type: 0 CNAME, 1 A, 2 AAAA, 3 TXT, 4 A of another class */
 	uint8_t data;
 };
 
-static uint8_t *message, *edge;	/* one past it is nothing */
+static uint8_t *message, *edge; /* one past it is nothing */
 static size_t length;
 static size_t places[NAMES];
 
@@ -123,7 +123,8 @@ static void round_(void)
 	uint8_t data[DNS_ADDRESSES], *exact;
 
 	for (unsigned i = 0; i < count; i++)
-		rr[i] = (struct rr){ (unsigned)rand() % NAMES, (unsigned)rand() % 5, (unsigned)rand() % NAMES, (uint8_t)rand() };
+		rr[i] = (struct rr){ (unsigned)rand() % NAMES, (unsigned)rand() % 5, (unsigned)rand() % NAMES,
+			(uint8_t)rand() };
 	put(rr, count);
 	n = model(rr, count, data);
 	if (dns_read(message, length, &answer) != (n > 0))
@@ -139,7 +140,8 @@ static void round_(void)
 	length = rand() % 2 ? (size_t)rand() % (length + 1) : length;
 	exact = edge - length;
 	memcpy(exact, message, length);
-	if (dns_read(exact, length, &answer) && (!answer.count || answer.count > DNS_ADDRESSES || !memchr(answer.name, 0, sizeof answer.name)))
+	if (dns_read(exact, length, &answer) &&
+	    (!answer.count || answer.count > DNS_ADDRESSES || !memchr(answer.name, 0, sizeof answer.name)))
 		differ("damaged");
 	for (size_t i = 0; i < length; i++)
 		exact[i] = (uint8_t)rand();
@@ -155,8 +157,9 @@ int main(int argc, char **argv)
 	if (edge == MAP_FAILED || mprotect(edge += 65536, 4096, PROT_NONE))
 		differ("no memory");
 	srand(argc > 1 ? (unsigned)atoi(argv[1]) : 1);
-	if (!dns_matches("a.b", "a.b") || dns_matches("a.b", "x.a.b") || !dns_matches("*.a.b", "x.a.b") || !dns_matches("*.a.b", "y.x.a.b") ||
-	    dns_matches("*.a.b", "a.b") || dns_matches("*.a.b", "xa.b") || dns_matches("*.a.b", ".a.b.c"))
+	if (!dns_matches("a.b", "a.b") || dns_matches("a.b", "x.a.b") || !dns_matches("*.a.b", "x.a.b") ||
+	    !dns_matches("*.a.b", "y.x.a.b") || dns_matches("*.a.b", "a.b") || dns_matches("*.a.b", "xa.b") ||
+	    dns_matches("*.a.b", ".a.b.c"))
 		differ("patterns");
 	for (int i = argc > 2 ? atoi(argv[2]) : 1000; i > 0; i--)
 		round_();

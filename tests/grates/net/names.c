@@ -43,7 +43,8 @@ static void ask(const char *how, const char *name, int port)
 		if (!strcmp(how, "forked") && !fork())
 			_exit(0);
 		for (size_t have = 0;; have += (size_t)got)
-			if ((got = have % 2 ? read(fd, answer + have, !strcmp(how, "bytes") ? 1 : 100) : recv(fd, answer + have, !strcmp(how, "bytes") ? 3 : 5, 0)) <= 0)
+			if ((got = have % 2 ? read(fd, answer + have, !strcmp(how, "bytes") ? 1 : 100)
+					    : recv(fd, answer + have, !strcmp(how, "bytes") ? 3 : 5, 0)) <= 0)
 				break;
 		close(fd);
 		return;
@@ -88,7 +89,8 @@ static void dns(void)
 /* RESOLVER PORT FORGED-HEX: answers that no resolver gave. */
 static void forge(void)
 {
-	struct sockaddr_in in = at("127.0.0.3", atoi(arg[1])), resolver = at("127.0.0.1", atoi(arg[0])), self = at("127.0.0.1", 0);
+	struct sockaddr_in in = at("127.0.0.3", atoi(arg[1])), resolver = at("127.0.0.1", atoi(arg[0])),
+			   self = at("127.0.0.1", 0);
 	unsigned char bytes[1024], got[1024];
 	socklen_t length = sizeof self;
 	size_t n = strlen(arg[2]) / 2;
@@ -116,7 +118,11 @@ static void forge(void)
 		size_t size = six ? sizeof info6 : sizeof info;
 		char control[CMSG_SPACE(sizeof info6)] = { 0 };
 		struct iovec iov = { bytes, n };
-		struct msghdr m = { .msg_name = &self, .msg_namelen = sizeof self, .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control,
+		struct msghdr m = { .msg_name = &self,
+			.msg_namelen = sizeof self,
+			.msg_iov = &iov,
+			.msg_iovlen = 1,
+			.msg_control = control,
 			.msg_controllen = CMSG_SPACE(size) };
 		struct cmsghdr *c = CMSG_FIRSTHDR(&m);
 		struct sockaddr_in6 self6;
@@ -152,7 +158,11 @@ static void forge(void)
 		struct sockaddr_in from;
 		struct iovec iov = { got, sizeof got };
 		char control[512];
-		struct msghdr m = { .msg_name = &from, .msg_namelen = sizeof from, .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control,
+		struct msghdr m = { .msg_name = &from,
+			.msg_namelen = sizeof from,
+			.msg_iov = &iov,
+			.msg_iovlen = 1,
+			.msg_control = control,
 			.msg_controllen = sizeof control };
 
 		poll(&p, 1, 10);
@@ -191,5 +201,8 @@ static void by_name(void)
 }
 
 const struct test name_tests[] = {
-	{ "dns", dns }, { "forge", forge }, { "by_name", by_name }, { NULL, NULL },
+	{ "dns", dns },
+	{ "forge", forge },
+	{ "by_name", by_name },
+	{ NULL, NULL },
 };

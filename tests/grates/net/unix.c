@@ -25,7 +25,8 @@ static void *swap_links(void *unused)
 /* In a directory with listening sockets good and bad; only good is allowed. */
 static void unixes(void)
 {
-	static const char *const names[] = { "good", "bad", "./good", "link-to-good", "link-to-bad", "good/../bad", "sub/../bad", "none" };
+	static const char *const names[] = { "good", "bad", "./good", "link-to-good", "link-to-bad", "good/../bad",
+		"sub/../bad", "none" };
 	struct sockaddr_un un, to_bad = path("bad");
 	struct iovec iov = { "x", 1 };
 	struct msghdr m = { .msg_name = &to_bad, .msg_namelen = sizeof to_bad, .msg_iov = &iov, .msg_iovlen = 1 };
@@ -68,7 +69,10 @@ static void unixes(void)
 /* PATH: gets descriptors by a message, one at a time, and says what came. */
 static void rights(void)
 {
-	union { char bytes[CMSG_SPACE(4 * sizeof(int))]; struct cmsghdr align; } control;
+	union {
+		char bytes[CMSG_SPACE(4 * sizeof(int))];
+		struct cmsghdr align;
+	} control;
 	struct sockaddr_un un = path(arg[0]);
 	int fd = fresh(AF_UNIX, SOCK_STREAM);
 	char byte;
@@ -76,13 +80,16 @@ static void rights(void)
 	say("connect", connect(fd, AS(un)));
 	for (;;) {
 		struct iovec iov = { &byte, 1 };
-		struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof control };
+		struct msghdr m = {
+			.msg_iov = &iov, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof control
+		};
 		struct cmsghdr *c;
 
 		if (recvmsg(fd, &m, 0) <= 0)
 			break;
 		c = CMSG_FIRSTHDR(&m);
-		printf("got %d cut %d ", c ? (int)((c->cmsg_len - CMSG_LEN(0)) / sizeof(int)) : 0, !!(m.msg_flags & MSG_CTRUNC));
+		printf("got %d cut %d ", c ? (int)((c->cmsg_len - CMSG_LEN(0)) / sizeof(int)) : 0,
+		    !!(m.msg_flags & MSG_CTRUNC));
 	}
 	puts("");
 }
@@ -93,7 +100,12 @@ static void rights_to_address(void)
 	struct sockaddr_in in = at("127.0.0.1", atoi(arg[0]));
 	char control[CMSG_SPACE(sizeof(int))] = { 0 };
 	struct iovec iov = { "x", 1 };
-	struct msghdr m = { .msg_name = &in, .msg_namelen = sizeof in, .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control };
+	struct msghdr m = { .msg_name = &in,
+		.msg_namelen = sizeof in,
+		.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = control,
+		.msg_controllen = sizeof control };
 	struct cmsghdr *c = CMSG_FIRSTHDR(&m);
 	int zero = 0;
 
@@ -106,5 +118,8 @@ static void rights_to_address(void)
 }
 
 const struct test unix_tests[] = {
-	{ "unixes", unixes }, { "rights", rights }, { "rights_to_address", rights_to_address }, { NULL, NULL },
+	{ "unixes", unixes },
+	{ "rights", rights },
+	{ "rights_to_address", rights_to_address },
+	{ NULL, NULL },
 };

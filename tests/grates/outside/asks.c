@@ -18,7 +18,8 @@ int main(int argc, char **argv)
 	for (int i = 1; i < argc; i++) {
 		FILE *f = fopen(argv[i], "w");
 
-		printf("%s: %s\n", argv[i], f && fputs("default = \"allow\"\n", f) >= 0 && !fclose(f) ? "written" : "not written");
+		printf("%s: %s\n", argv[i],
+		    f && fputs("default = \"allow\"\n", f) >= 0 && !fclose(f) ? "written" : "not written");
 	}
 	return 0;
 }

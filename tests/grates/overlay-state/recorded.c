@@ -7,8 +7,8 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-#define NAMES 2
-#define FILES 1000	/* data files at most, each time one is made */
+#define NAMES       2
+#define FILES       1000 /* data files at most, each time one is made */
 #define DESCRIPTORS 1024
 
 ssize_t __real_pwrite(int fd, const void *from, size_t size, off_t at);
@@ -23,8 +23,8 @@ struct recorded *recorded;
 size_t recorded_count;
 static size_t room;
 static int watched[3] = { -1, -1, -1 };
-static unsigned file_of[DESCRIPTORS];		/* data files by descriptors that are open */
-static uint64_t name_of[FILES];			/* and their names */
+static unsigned file_of[DESCRIPTORS];  /* data files by descriptors that are open */
+static uint64_t name_of[FILES];   /* and their names */
 static unsigned files;
 
 static unsigned file_at(int fd)

@@ -13,8 +13,9 @@ enum deed { WRITE_BYTES, SET_SIZE, PUNCH, SYNC, MAKE_NAME, REMOVE_NAME };
 
 struct recorded {
 	enum deed deed;
-	unsigned file;		/* 0: the state, 1: its log, 2: the names of its data files, from 3 on each data file that was made */
-	uint64_t name;		/* of a data file that is made or removed */
+	unsigned
+	    file; /* 0: the state, 1: its log, 2: the names of its data files, from 3 on each data file that was made */
+	uint64_t name; /* of a data file that is made or removed */
 	int64_t at;
 	size_t size;
 	uint8_t *bytes;

@@ -24,30 +24,40 @@
 #include "recorded.h"
 #include "state.h"
 
-#define INODES 6
-#define DIRS 3
-#define NAMES 4
-#define CHUNKS 2
-#define BLOCKS (CHUNKS * (int)(STORE_CHUNK / STORE_BLOCK))
+#define INODES    6
+#define DIRS      3
+#define NAMES     4
+#define CHUNKS    2
+#define BLOCKS    (CHUNKS * (int)(STORE_CHUNK / STORE_BLOCK))
 #define SNAPSHOTS 40
-#define SECTOR 512
+#define SECTOR    512
 
-#define CHECK(what) do { if (!(what)) fail(__LINE__, #what); } while (0)
+#define CHECK(what) \
+	do { \
+		if (!(what)) \
+			fail(__LINE__, #what); \
+	} while (0)
 
 /* The visible state. */
 struct view {
-	struct { bool there; uint32_t mode; int64_t size; bool has_origin; } node[INODES];
-	uint64_t name[DIRS][NAMES];		/* 0: removed; 1: as below; else an inode's number */
-	uint64_t block[INODES][BLOCKS];		/* 0: not stored; else a hash */
+	struct {
+		bool there;
+		uint32_t mode;
+		int64_t size;
+		bool has_origin;
+	} node[INODES];
+	uint64_t name[DIRS][NAMES];  /* 0: removed; 1: as below; else an inode's number */
+	uint64_t block[INODES][BLOCKS];  /* 0: not stored; else a hash */
 };
 
 static uint64_t seed, state_of_random;
 static struct store *store;
-static int db, wal, folder = -1;	/* folder: of data files, if it has any */
+static int db, wal, folder = -1; /* folder: of data files, if it has any */
 
 static void fail(int line, const char *what)
 {
-	printf("line %d: %s is not so (seed %llu): %s\n", line, what, (unsigned long long)seed, store ? store_problem(store) : "");
+	printf("line %d: %s is not so (seed %llu): %s\n", line, what, (unsigned long long)seed,
+	    store ? store_problem(store) : "");
 	exit(1);
 }
 
@@ -134,7 +144,8 @@ static int look(struct view *seen)
 				if (r & 1 << b)
 					seen->block[i][c * 16 + b] = hash(bytes + b * STORE_BLOCK, STORE_BLOCK);
 				else
-					CHECK(bytes[b * STORE_BLOCK] == 0xee && bytes[b * STORE_BLOCK + STORE_BLOCK - 1] == 0xee);
+					CHECK(bytes[b * STORE_BLOCK] == 0xee &&
+					    bytes[b * STORE_BLOCK + STORE_BLOCK - 1] == 0xee);
 			}
 		}
 	}
@@ -149,13 +160,16 @@ static int look(struct view *seen)
 
 static bool same(const struct view *seen, const struct view *wanted)
 {
-	return !memcmp(seen->node, wanted->node, sizeof seen->node) && !memcmp(seen->block, wanted->block, sizeof seen->block) &&
-		!memcmp(seen->name, wanted->name, sizeof seen->name);
+	return !memcmp(seen->node, wanted->node, sizeof seen->node) &&
+	    !memcmp(seen->block, wanted->block, sizeof seen->block) &&
+	    !memcmp(seen->name, wanted->name, sizeof seen->name);
 }
 
 static void put(struct view *view, int i)
 {
-	struct store_node node = { .ino = ino_of(i), .mode = 0100000 | below(01000), .nlink = 1, .size = below(100000), .origin_size = 77 };
+	struct store_node node = {
+		.ino = ino_of(i), .mode = 0100000 | below(01000), .nlink = 1, .size = below(100000), .origin_size = 77
+	};
 
 	if (below(2)) {
 		node.origin = "some/path";
@@ -208,7 +222,9 @@ static void change(struct view *view)
 	case 0:
 		put(view, i);
 		break;
-	case 1: case 2: case 3:
+	case 1:
+	case 2:
+	case 3:
 		if (!view->node[i].there)
 			put(view, i);
 		write_blocks(view, i);
@@ -266,7 +282,8 @@ static int64_t data_on_disk(void)
 
 		snprintf(name, sizeof name, "%llu", (unsigned long long)inos[i]);
 		CHECK((fd = openat(folder, name, O_RDONLY)) >= 0);
-		for (; (start = lseek(fd, end, SEEK_DATA)) >= 0 && (end = lseek(fd, start, SEEK_HOLE)) >= 0; sum += end - start)
+		for (; (start = lseek(fd, end, SEEK_DATA)) >= 0 && (end = lseek(fd, start, SEEK_HOLE)) >= 0;
+		    sum += end - start)
 			;
 		close(fd);
 	}
@@ -282,7 +299,8 @@ static void check_no_garbage(void)
 
 	if (folder < 0)
 		return;
-	CHECK(!sqlite3_prepare_v2(store->db, "select held & ~zeros from blocks where typeof(bytes) = 'text'", -1, &rows, NULL));
+	CHECK(!sqlite3_prepare_v2(
+	    store->db, "select held & ~zeros from blocks where typeof(bytes) = 'text'", -1, &rows, NULL));
 	while (sqlite3_step(rows) == SQLITE_ROW)
 		blocks += __builtin_popcount((unsigned)sqlite3_column_int(rows, 0));
 	sqlite3_finalize(rows);
@@ -334,7 +352,11 @@ static void model(unsigned steps)
 }
 
 /* The committed views, and between which deeds each was committed. */
-static struct committed { size_t begun, done; bool durable; struct view view; } *committed;
+static struct committed {
+	size_t begun, done;
+	bool durable;
+	struct view view;
+} *committed;
 static size_t commits;
 
 static void note_commit(const struct view *view, size_t begun, bool durable)
@@ -382,7 +404,8 @@ static void crash_at(size_t count, size_t torn, uint64_t lost)
 	replay(count, torn, lost, db, wal, folder);
 	r = store_open(&store, dup(db), dup(wal), folder < 0 ? -1 : dup(folder), "/lower", NULL);
 	if (r) {
-		printf("after %zu deeds, %zu bytes of the last missing, loss %d: %s\n", count, torn, lost != 0, store_problem(store));
+		printf("after %zu deeds, %zu bytes of the last missing, loss %d: %s\n", count, torn, lost != 0,
+		    store_problem(store));
 		exit(1);
 	}
 	CHECK(!look(&seen));
@@ -390,8 +413,9 @@ static void crash_at(size_t count, size_t torn, uint64_t lost)
 		if (same(&seen, &committed[i].view))
 			break;
 	if (i == commits || (i != least && committed[i].begun > count)) {
-		printf("after %zu deeds, %zu bytes of the last missing, loss %d: none of the states that were committed (seed %llu)\n", count, torn, lost != 0,
-			(unsigned long long)seed);
+		printf("after %zu deeds, %zu bytes of the last missing, loss %d: none of the states that were "
+		       "committed (seed %llu)\n",
+		    count, torn, lost != 0, (unsigned long long)seed);
 		exit(1);
 	}
 	check_no_garbage();
@@ -458,11 +482,13 @@ static void many(void)
 	/* Ten MiB, and a block for each snapshot. */
 	CHECK(st.st_size < (folder < 0 ? 16 << 20 : 2 << 20));
 	open_state("f50");
-	CHECK(store_read(store, node.ino, 159, bytes) == 0xffff && bytes[0] == (uint8_t)959 && bytes[STORE_CHUNK - 1] == 160);
+	CHECK(store_read(store, node.ino, 159, bytes) == 0xffff && bytes[0] == (uint8_t)959 &&
+	    bytes[STORE_CHUNK - 1] == 160);
 	close_state();
 	open_state(NULL);
 	CHECK(!store_rollback(store, "s3"));
-	CHECK(store_read(store, node.ino, 3, bytes) == 0xffff && bytes[0] == 3 && store_read(store, node.ino, 4, bytes) == 0xffff && bytes[0] == 5);
+	CHECK(store_read(store, node.ino, 3, bytes) == 0xffff && bytes[0] == 3 &&
+	    store_read(store, node.ino, 4, bytes) == 0xffff && bytes[0] == 5);
 	close_state();
 }
 
@@ -491,8 +517,8 @@ static void rewrite(void)
 /* Writes rows as an attacker would who knows the tables. */
 static void damage_rows(void)
 {
-	static const char *const slots[] = { "", "0", "-", "0-", "0-15,", "1,1", "9-3", "4294967295", "4294967296", "99999999999999999999999", "0-4294967295", "1000000-1000015", "x", "0 1", ",1",
-		"7-22", "0-15,0-15" };
+	static const char *const slots[] = { "", "0", "-", "0-", "0-15,", "1,1", "9-3", "4294967295", "4294967296",
+		"99999999999999999999999", "0-4294967295", "1000000-1000015", "x", "0 1", ",1", "7-22", "0-15,0-15" };
 	sqlite3_stmt *set;
 
 	open_state(NULL);
@@ -611,8 +637,10 @@ static void make_file(const char *name)
 	put_path(9, 040755, "kept");
 	put_path(ino_of(4), 0100644, NULL);
 	put_path(ino_of(5), 0100644, NULL);
-	CHECK(!store_name(store, STORE_ROOT, "src", 7) && !store_name(store, STORE_ROOT, "kept", 9) && !store_name(store, 7, "a.c", ino_of(4)));
-	CHECK(!store_name(store, STORE_ROOT, "made", ino_of(5)) && !store_name(store, STORE_ROOT, "old.txt", 0) && !store_name(store, 9, "new.txt", 8));
+	CHECK(!store_name(store, STORE_ROOT, "src", 7) && !store_name(store, STORE_ROOT, "kept", 9) &&
+	    !store_name(store, 7, "a.c", ino_of(4)));
+	CHECK(!store_name(store, STORE_ROOT, "made", ino_of(5)) && !store_name(store, STORE_ROOT, "old.txt", 0) &&
+	    !store_name(store, 9, "new.txt", 8));
 	close_state();
 }
 

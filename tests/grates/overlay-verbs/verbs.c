@@ -125,8 +125,8 @@ static int act(const char *name, struct store *store, const struct verb_options 
 		const char *name;
 		int (*act)(struct store *store, const struct verb_options *options);
 		bool whole;
-	} verbs[] = { { "apply", verb_apply, false }, { "diff", verb_diff, true }, { "discard", verb_discard, true }, { "export", verb_export, true },
-		{ "log", verb_log, false }, { "ls", verb_ls, false } };
+	} verbs[] = { { "apply", verb_apply, false }, { "diff", verb_diff, true }, { "discard", verb_discard, true },
+		{ "export", verb_export, true }, { "log", verb_log, false }, { "ls", verb_ls, false } };
 
 	for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++) {
 		if (strcmp(verbs[i].name, name))

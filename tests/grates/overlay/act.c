@@ -19,9 +19,21 @@
 
 static const char *name_of_error(void)
 {
-	static const struct { int number; const char *name; } names[] = {
-		{ ENOENT, "ENOENT" }, { EACCES, "EACCES" }, { EEXIST, "EEXIST" }, { ENOTEMPTY, "ENOTEMPTY" }, { ENOTDIR, "ENOTDIR" },
-		{ EISDIR, "EISDIR" }, { ELOOP, "ELOOP" }, { EIO, "EIO" }, { ENOSPC, "ENOSPC" }, { EPERM, "EPERM" }, { EXDEV, "EXDEV" },
+	static const struct {
+		int number;
+		const char *name;
+	} names[] = {
+		{ ENOENT, "ENOENT" },
+		{ EACCES, "EACCES" },
+		{ EEXIST, "EEXIST" },
+		{ ENOTEMPTY, "ENOTEMPTY" },
+		{ ENOTDIR, "ENOTDIR" },
+		{ EISDIR, "EISDIR" },
+		{ ELOOP, "ELOOP" },
+		{ EIO, "EIO" },
+		{ ENOSPC, "ENOSPC" },
+		{ EPERM, "EPERM" },
+		{ EXDEV, "EXDEV" },
 		{ ENAMETOOLONG, "ENAMETOOLONG" },
 	};
 
@@ -154,7 +166,8 @@ static int do_stat(char **a)
 
 	if (lstat(a[0], &st))
 		return -1;
-	printf("%o %lu links, %lld bytes\n", st.st_mode, (unsigned long)st.st_nlink, S_ISDIR(st.st_mode) ? 0LL : (long long)st.st_size);
+	printf("%o %lu links, %lld bytes\n", st.st_mode, (unsigned long)st.st_nlink,
+	    S_ISDIR(st.st_mode) ? 0LL : (long long)st.st_size);
 	return 0;
 }
 
@@ -295,7 +308,8 @@ static int do_watch(char **a)
 static int do_hear(char **a)
 {
 	char buffer[1024] __attribute__((aligned(8))), path[MOST];
-	int fd = inotify_init1(IN_CLOEXEC), one = inotify_add_watch(fd, a[0], IN_CREATE), other = inotify_add_watch(fd, a[1], IN_CREATE), heard = 0;
+	int fd = inotify_init1(IN_CLOEXEC), one = inotify_add_watch(fd, a[0], IN_CREATE),
+	    other = inotify_add_watch(fd, a[1], IN_CREATE), heard = 0;
 
 	if (one < 0 || other < 0 || one == other)
 		return -1;
@@ -310,8 +324,10 @@ static int do_hear(char **a)
 
 		if (got < 0)
 			return -1;
-		for (char *at = buffer; at < buffer + got; at += sizeof(struct inotify_event) + ((struct inotify_event *)at)->len, heard++)
-			printf("%s:%s ", ((struct inotify_event *)at)->wd == one ? a[0] : a[1], ((struct inotify_event *)at)->name);
+		for (char *at = buffer; at < buffer + got;
+		    at += sizeof(struct inotify_event) + ((struct inotify_event *)at)->len, heard++)
+			printf("%s:%s ", ((struct inotify_event *)at)->wd == one ? a[0] : a[1],
+			    ((struct inotify_event *)at)->name);
 	}
 	putchar('\n');
 	return close(fd);
@@ -461,13 +477,42 @@ static const struct {
 	int arguments;
 	int (*does)(char **a);
 } known[] = {
-	{ "write", 3, do_write }, { "make", 3, do_make }, { "append", 2, do_append }, { "read", 3, do_read }, { "sum", 1, do_sum },
-	{ "list", 1, do_list }, { "thin", 1, do_thin }, { "stat", 1, do_stat }, { "ino", 1, do_ino }, { "same", 2, do_same },
-	{ "map", 3, do_map }, { "unnamed", 3, do_unnamed }, { "punch", 3, do_punch }, { "zero", 3, do_zero },
-	{ "data", 1, do_data }, { "keep", 3, do_keep }, { "hear", 2, do_hear }, { "until", 2, do_until }, { "fill", 2, do_fill }, { "watch", 2, do_watch }, { "fault", 2, do_fault },
-	{ "target", 1, do_link_text }, { "sync", 1, do_sync }, { "wait", 1, do_wait }, { "say", 1, do_say }, { "run", 1, do_run }, { "run-open", 1, do_run_open }, { "deep", 2, do_deep }, { "rename", 2, do_rename },
-	{ "link", 2, do_link }, { "symlink", 2, do_symlink }, { "unlink", 1, do_unlink }, { "mkdir", 1, do_mkdir },
-	{ "rmdir", 1, do_rmdir }, { "chmod", 2, do_chmod }, { "truncate", 2, do_truncate },
+	{ "write", 3, do_write },
+	{ "make", 3, do_make },
+	{ "append", 2, do_append },
+	{ "read", 3, do_read },
+	{ "sum", 1, do_sum },
+	{ "list", 1, do_list },
+	{ "thin", 1, do_thin },
+	{ "stat", 1, do_stat },
+	{ "ino", 1, do_ino },
+	{ "same", 2, do_same },
+	{ "map", 3, do_map },
+	{ "unnamed", 3, do_unnamed },
+	{ "punch", 3, do_punch },
+	{ "zero", 3, do_zero },
+	{ "data", 1, do_data },
+	{ "keep", 3, do_keep },
+	{ "hear", 2, do_hear },
+	{ "until", 2, do_until },
+	{ "fill", 2, do_fill },
+	{ "watch", 2, do_watch },
+	{ "fault", 2, do_fault },
+	{ "target", 1, do_link_text },
+	{ "sync", 1, do_sync },
+	{ "wait", 1, do_wait },
+	{ "say", 1, do_say },
+	{ "run", 1, do_run },
+	{ "run-open", 1, do_run_open },
+	{ "deep", 2, do_deep },
+	{ "rename", 2, do_rename },
+	{ "link", 2, do_link },
+	{ "symlink", 2, do_symlink },
+	{ "unlink", 1, do_unlink },
+	{ "mkdir", 1, do_mkdir },
+	{ "rmdir", 1, do_rmdir },
+	{ "chmod", 2, do_chmod },
+	{ "truncate", 2, do_truncate },
 };
 
 int main(int argc, char **argv)

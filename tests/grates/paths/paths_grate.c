@@ -15,7 +15,7 @@ static int64_t on_fd(const struct lind_call *c)
 }
 
 #define PATH(name) LIND_RAW("alters", name, on_path);
-#define FD(name) LIND_RAW("alters", name, on_fd);
+#define FD(name)   LIND_RAW("alters", name, on_fd);
 LIND_EACH_PATH_CALL(PATH)
 LIND_EACH_CHANGING_FD_CALL(FD)
 

@@ -95,7 +95,8 @@ static void start(const char *how, const char *path, char **argv)
 	else if (!strcmp(how, "path"))
 		syscall(SYS_execveat, open_program(path, O_PATH | O_CLOEXEC), "", argv, environ, AT_EMPTY_PATH);
 	else if (!strcmp(how, "at"))
-		syscall(SYS_execveat, open_program(FOLDER, O_RDONLY | O_DIRECTORY), strrchr(path, '/') + 1, argv, environ, 0);
+		syscall(SYS_execveat, open_program(FOLDER, O_RDONLY | O_DIRECTORY), strrchr(path, '/') + 1, argv,
+		    environ, 0);
 	else if (!strcmp(how, "proc")) {
 		char name[64];
 

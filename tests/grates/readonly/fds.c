@@ -14,9 +14,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define INHERITED 20
-#define SOCKET 21
-#define HIGH 1000
+#define INHERITED        20
+#define SOCKET           21
+#define HIGH             1000
 #define IS(what, wanted) is(#what, (long)(what), (long)(wanted), __LINE__)
 
 static int wrong;
@@ -33,7 +33,10 @@ static void send_files(int socket, const int *fds, int count)
 {
 	char control[CMSG_SPACE(4 * sizeof(int))] = { 0 }, byte = 'x';
 	struct iovec data = { &byte, 1 };
-	struct msghdr m = { .msg_iov = &data, .msg_iovlen = 1, .msg_control = control, .msg_controllen = CMSG_SPACE(count * sizeof(int)) };
+	struct msghdr m = { .msg_iov = &data,
+		.msg_iovlen = 1,
+		.msg_control = control,
+		.msg_controllen = CMSG_SPACE(count * sizeof(int)) };
 	struct cmsghdr *part = CMSG_FIRSTHDR(&m);
 
 	part->cmsg_level = SOL_SOCKET;
@@ -48,7 +51,9 @@ static int receive_files(int *fds, int flags, int *said, int many)
 {
 	char control[CMSG_SPACE(4 * sizeof(int))] = { 0 }, byte = 0;
 	struct iovec data = { &byte, 1 };
-	struct mmsghdr m = { { .msg_iov = &data, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control }, 0 };
+	struct mmsghdr m = {
+		{ .msg_iov = &data, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control }, 0
+	};
 	struct cmsghdr *part;
 	int count;
 
@@ -143,7 +148,8 @@ int main(int argc, char **argv)
 		dup2(pair[1], SOCKET);
 		for (int fd = 3; fd < INHERITED; fd++)
 			close(fd);
-		execl("/grates/readonly_grate.cwasm", "readonly_grate", "--allow", argv[1], argv[0], argv[1], "inside", (char *)NULL);
+		execl("/grates/readonly_grate.cwasm", "readonly_grate", "--allow", argv[1], argv[0], argv[1], "inside",
+		    (char *)NULL);
 		_exit(9);
 	}
 	close(pair[1]);

@@ -18,13 +18,13 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#define ROUNDS 150
+#define ROUNDS   150
 #define EXCHANGE 2
 
 static atomic_int attackers = 8;
 static atomic_long successes;
 static char flipping[64] = "rw/f";
-static int swapped, file;	/* descriptor numbers whose files change */
+static int swapped, file; /* descriptor numbers whose files change */
 static int inside, outside, inner, outer;
 
 static void count(long r)
@@ -178,7 +178,14 @@ static void *attack(void *arg)
 int main(void)
 {
 	static void *(*const swappers[])(void *) = {
-		swap_directory, swap_file, swap_descriptor, swap_bytes, swap_directory, swap_file, swap_descriptor, swap_bytes,
+		swap_directory,
+		swap_file,
+		swap_descriptor,
+		swap_bytes,
+		swap_directory,
+		swap_file,
+		swap_descriptor,
+		swap_bytes,
 	};
 	pthread_t threads[17];
 	int top = open(".", O_RDONLY | O_DIRECTORY);
@@ -193,7 +200,8 @@ int main(void)
 	swapped = dup(inside);
 	file = dup(inner);
 	for (unsigned long i = 0; i < 8; i++) {
-		if (pthread_create(&threads[i], NULL, swappers[i], NULL) || pthread_create(&threads[8 + i], NULL, attack, (void *)i))
+		if (pthread_create(&threads[i], NULL, swappers[i], NULL) ||
+		    pthread_create(&threads[8 + i], NULL, attack, (void *)i))
 			return 2;
 	}
 	for (int i = 0; i < 16; i++)

@@ -17,7 +17,8 @@ static void write_all(void)
 /* Every way to write, a byte or some at a time, until all of them fail. */
 static void ways(void)
 {
-	int fd = open(NAME, O_RDWR | O_CREAT | O_TRUNC, 0600), other = open(NAME "2", O_RDWR | O_CREAT | O_TRUNC, 0600), p[2], s[2];
+	int fd = open(NAME, O_RDWR | O_CREAT | O_TRUNC, 0600), other = open(NAME "2", O_RDWR | O_CREAT | O_TRUNC, 0600),
+	    p[2], s[2];
 	struct iovec iov[3] = { { data, 3 }, { data, 0 }, { data + 7, 5 } };
 	struct msghdr m = { .msg_iov = iov, .msg_iovlen = 3 };
 	struct mmsghdr mm[2] = { { .msg_hdr = m }, { .msg_hdr = m } };
@@ -60,7 +61,8 @@ static void read_all(void)
 
 	if (ftruncate(fd, 1 << 20))
 		exit(2);
-	while ((n = read(fd, data, (size_t)amount)) > 0 && (total += n, (n = readv(fd, iov, 2)) > 0) && (total += n, (n = pread(fd, data, 1, 0)) > 0))
+	while ((n = read(fd, data, (size_t)amount)) > 0 && (total += n, (n = readv(fd, iov, 2)) > 0) &&
+	    (total += n, (n = pread(fd, data, 1, 0)) > 0))
 		total += n;
 	say("read", total);
 }
@@ -82,7 +84,8 @@ static void race_bytes(void)
 
 			snprintf(name, sizeof name, NAME "%d", i);
 			fd = open(name, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-			while ((n = i % 2 ? write(fd, data, (size_t)(7 + i)) : writev(fd, &(struct iovec){ data, (size_t)(100 * i + 1) }, 1)) > 0)
+			while ((n = i % 2 ? write(fd, data, (size_t)(7 + i))
+					  : writev(fd, &(struct iovec){ data, (size_t)(100 * i + 1) }, 1)) > 0)
 				total += n;
 			one = lseek(fd, 0, SEEK_END);
 			unlink(name);
@@ -226,9 +229,11 @@ static void notes(void)
 
 		/* An empty one, one of a type, one that is cut, one that is too long, and then the queue is
 		 * gone. */
-		if (msgrcv(q, &got, 1000, 0, 0) != 0 || got.type != 2 || msgrcv(q, &got, 1000, 3, 0) != 5 || got.type != 3)
+		if (msgrcv(q, &got, 1000, 0, 0) != 0 || got.type != 2 || msgrcv(q, &got, 1000, 3, 0) != 5 ||
+		    got.type != 3)
 			_exit(1);
-		if (msgrcv(q, &got, 2, -2, MSG_NOERROR) != 2 || msgrcv(q, &got, 2, 0, 0) >= 0 || errno != E2BIG || msgrcv(q, &got, 1000, 0, 0) != 3)
+		if (msgrcv(q, &got, 2, -2, MSG_NOERROR) != 2 || msgrcv(q, &got, 2, 0, 0) >= 0 || errno != E2BIG ||
+		    msgrcv(q, &got, 1000, 0, 0) != 3)
 			_exit(2);
 		_exit(msgrcv(q, &got, 1000, 0, 0) >= 0 || errno != EIDRM);
 	}
@@ -303,7 +308,16 @@ static void flip(void)
 }
 
 const struct test byte_tests[] = {
-	{ "write", write_all }, { "ways", ways }, { "read", read_all }, { "race_bytes", race_bytes }, { "rate", rate },
-	{ "interrupted", interrupted }, { "waits", waits }, { "map_file", map_file }, { "queue", queue }, { "notes", notes }, { "flip", flip },
+	{ "write", write_all },
+	{ "ways", ways },
+	{ "read", read_all },
+	{ "race_bytes", race_bytes },
+	{ "rate", rate },
+	{ "interrupted", interrupted },
+	{ "waits", waits },
+	{ "map_file", map_file },
+	{ "queue", queue },
+	{ "notes", notes },
+	{ "flip", flip },
 	{ NULL, NULL },
 };

@@ -92,9 +92,14 @@ static void files(void)
  * they are received, and in a child that has more of its own. */
 static void received(void)
 {
-	union { char bytes[CMSG_SPACE(8 * sizeof(int))]; struct cmsghdr align; } control;
+	union {
+		char bytes[CMSG_SPACE(8 * sizeof(int))];
+		struct cmsghdr align;
+	} control;
 	struct iovec iov = { data, 1 };
-	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof control };
+	struct msghdr m = {
+		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof control
+	};
 	struct cmsghdr *c = CMSG_FIRSTHDR(&m);
 	int s[2], fds[8], n;
 
@@ -247,8 +252,18 @@ static void exec_files(void)
 }
 
 static const struct test other_tests[] = {
-	{ "cages", cages }, { "threads", threads }, { "files", files }, { "received", received }, { "race_files", race_files },
-	{ "spin", spin }, { "bomb", bomb }, { "spin_and_end", spin_and_end }, { "exec_files", exec_files }, { "fork_files", fork_files }, { "hold", hold }, { NULL, NULL },
+	{ "cages", cages },
+	{ "threads", threads },
+	{ "files", files },
+	{ "received", received },
+	{ "race_files", race_files },
+	{ "spin", spin },
+	{ "bomb", bomb },
+	{ "spin_and_end", spin_and_end },
+	{ "exec_files", exec_files },
+	{ "fork_files", fork_files },
+	{ "hold", hold },
+	{ NULL, NULL },
 };
 
 int main(int argc, char **argv)

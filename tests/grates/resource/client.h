@@ -23,7 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define NAME "resource.tmp"
+#define NAME   "resource.tmp"
 #define RACERS 16
 
 struct test {

@@ -67,7 +67,8 @@ static void segment(void)
 	unlink("shm");
 	errno = 0;
 	printf(" creat %d %d", creat("/proc/self/root/dev/shm/x", 0600), errno);
-	printf(" openat2 %d %d", (int)syscall(SYS_openat2, AT_FDCWD, "/dev/shm/x", &(uint64_t[3]) { O_RDWR | O_CREAT, 0600 }, 24), errno);
+	printf(" openat2 %d %d",
+	    (int)syscall(SYS_openat2, AT_FDCWD, "/dev/shm/x", &(uint64_t[3]){ O_RDWR | O_CREAT, 0600 }, 24), errno);
 	errno = 0;
 	printf(" there %d", access("/dev/shm/x", F_OK));
 	/* One of somebody else's, opened for reading. */
@@ -91,7 +92,8 @@ static void named(void)
 	int fd = shm_open("/x", O_RDWR | O_CREAT | O_EXCL, 0600), other, m;
 	volatile char *a, *b;
 
-	printf("semaphore %d %d %d\n", sem != SEM_FAILED, sem != SEM_FAILED && !sem_wait(sem) && !sem_post(sem), sem_unlink("/s"));
+	printf("semaphore %d %d %d\n", sem != SEM_FAILED, sem != SEM_FAILED && !sem_wait(sem) && !sem_post(sem),
+	    sem_unlink("/s"));
 	printf("memory %d %d\n", ftruncate(fd, 4 << 20), (other = shm_open("/x", O_RDWR, 0)) >= 0);
 	a = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	b = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, other, 0);
@@ -109,7 +111,8 @@ static void named(void)
 	shm_unlink("/x");
 	for (int i = 0, status; i < 10; i++) {
 		if (!fork()) {
-			int own = i & 1 ? memfd_create("m", 0) : shm_open("/y", O_RDWR | O_CREAT, 0600), r = ftruncate(own, 4 << 20);
+			int own = i & 1 ? memfd_create("m", 0) : shm_open("/y", O_RDWR | O_CREAT, 0600),
+			    r = ftruncate(own, 4 << 20);
 
 			shm_unlink("/y");
 			_exit(r != 0);
@@ -179,7 +182,8 @@ static void race_named(void)
 			int fd = memfd_create("m", 0);
 
 			close(stay[1]);
-			for (one = 0; i & 1 ? !ftruncate(fd, one + 4096) : pwrite(fd, data, 4096, one) == 4096; one += 4096)
+			for (one = 0; i & 1 ? !ftruncate(fd, one + 4096) : pwrite(fd, data, 4096, one) == 4096;
+			    one += 4096)
 				;
 			if (write(results[1], &one, sizeof one) != sizeof one || read(stay[0], data, 1))
 				_exit(1);
@@ -266,6 +270,13 @@ void beside(char **argv)
 }
 
 const struct test memory_tests[] = {
-	{ "map", map }, { "race_memory", race_memory }, { "segment", segment }, { "named", named }, { "read_named", read_named }, { "race_named", race_named },
-	{ "turning_named", turning_named }, { "fork_memory", fork_memory }, { NULL, NULL },
+	{ "map", map },
+	{ "race_memory", race_memory },
+	{ "segment", segment },
+	{ "named", named },
+	{ "read_named", read_named },
+	{ "race_named", race_named },
+	{ "turning_named", turning_named },
+	{ "fork_memory", fork_memory },
+	{ NULL, NULL },
 };

@@ -20,7 +20,9 @@ static double now(void)
 
 static int talk(int port, size_t bytes)
 {
-	struct sockaddr_in at = { .sin_family = AF_INET, .sin_port = htons((unsigned short)port), .sin_addr = { htonl(INADDR_LOOPBACK) } };
+	struct sockaddr_in at = {
+		.sin_family = AF_INET, .sin_port = htons((unsigned short)port), .sin_addr = { htonl(INADDR_LOOPBACK) }
+	};
 	int server = socket(AF_INET, SOCK_STREAM, 0), client = socket(AF_INET, SOCK_STREAM, 0), one = 1, peer;
 	static char text[1024], back[1024];
 	size_t sent = 0, got = 0;

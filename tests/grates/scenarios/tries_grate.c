@@ -44,7 +44,9 @@ static const char *try(const char *value)
 	struct stat st;
 
 	(void)value;
-	lind_explain_note(stat("/grates-test/kept.log", &st) || open("/grates-test/kept.log", O_RDONLY) < 0 ? "does not read" : "reads");
+	lind_explain_note(stat("/grates-test/kept.log", &st) || open("/grates-test/kept.log", O_RDONLY) < 0
+		? "does not read"
+		: "reads");
 	note("open", open("/grates-test/tried", O_WRONLY | O_CREAT, 0644));
 	note("truncate", open("/grates-test/kept.log", O_RDONLY | O_TRUNC));
 	note("temporary", open("/grates-test", O_RDWR | O_TMPFILE, 0600));
@@ -57,7 +59,8 @@ static const char *try(const char *value)
 	note("exec", execv("/bin/true", argv));
 	note("kill", kill(getpid(), SIGKILL));
 	errno = EIO;
-	note("register", lind_call_plain(SYS_register_handler, lind_self(), SYS_getppid, lind_self(), 0, 0) == -EIO ? -1 : 0);
+	note("register",
+	    lind_call_plain(SYS_register_handler, lind_self(), SYS_getppid, lind_self(), 0, 0) == -EIO ? -1 : 0);
 	return NULL;
 }
 
@@ -84,7 +87,8 @@ LIND_OPTION("-", "try", "value");
 
 int main(int argc, char **argv)
 {
-	static const struct lind_option options[] = { { 0, "try", "WHEN", "try all that may not be done", try }, { 0, "flood", NULL, "say too much", flood } };
+	static const struct lind_option options[] = { { 0, "try", "WHEN", "try all that may not be done", try },
+		{ 0, "flood", NULL, "say too much", flood } };
 	static const struct lind_handler on[] = { { SYS_getppid, on_getppid } };
 
 	lind_options(options, 2, "Tries what an explanation must not do.", &argc, &argv);

@@ -14,10 +14,12 @@ static int64_t raw(const struct lind_call *c)
 static int64_t on_geteuid(struct lind_cx *cx)
 {
 	struct lind_arg none = { 0, lind_self() };
-	int64_t r = lind_call(SYS_register_handler, lind_self(), (struct lind_arg){ cx->target, lind_self() }, (struct lind_arg){ SYS_read, lind_self() },
-		(struct lind_arg){ lind_self(), lind_self() }, (struct lind_arg){ (uintptr_t)raw, lind_self() }, none, none);
-	int64_t any = lind_call(SYS_register_handler, lind_self(), (struct lind_arg){ cx->target, lind_self() }, (struct lind_arg){ LIND_NR_ANY, lind_self() },
-		(struct lind_arg){ lind_self(), lind_self() }, (struct lind_arg){ (uintptr_t)raw, lind_self() }, none, none);
+	int64_t r = lind_call(SYS_register_handler, lind_self(), (struct lind_arg){ cx->target, lind_self() },
+	    (struct lind_arg){ SYS_read, lind_self() }, (struct lind_arg){ lind_self(), lind_self() },
+	    (struct lind_arg){ (uintptr_t)raw, lind_self() }, none, none);
+	int64_t any = lind_call(SYS_register_handler, lind_self(), (struct lind_arg){ cx->target, lind_self() },
+	    (struct lind_arg){ LIND_NR_ANY, lind_self() }, (struct lind_arg){ lind_self(), lind_self() },
+	    (struct lind_arg){ (uintptr_t)raw, lind_self() }, none, none);
 
 	return r == -EPERM && any == -EPERM ? 11 : 12;
 }

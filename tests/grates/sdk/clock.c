@@ -13,8 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
-__attribute__((import_module("lind"), import_name("syscall")))
-long long raw(int nr, unsigned long long a, unsigned long long b, unsigned long long c, unsigned long long d, unsigned long long e, unsigned long long f);
+__attribute__((import_module("lind"), import_name("syscall"))) long long raw(int nr, unsigned long long a,
+    unsigned long long b, unsigned long long c, unsigned long long d, unsigned long long e, unsigned long long f);
 
 static long long day(clockid_t clock)
 {
@@ -31,9 +31,11 @@ static int ways(void)
 	long long answer = raw(SYS_time, (size_t)&seconds, 0, 0, 0, 0, 0);
 
 	raw(SYS_gettimeofday, (size_t)two, 0, 0, 0, 0, 0);
-	if (raw(SYS_clock_gettime, CLOCK_REALTIME, 16, 0, 0, 0, 0) != -EFAULT || raw(SYS_time, 16, 0, 0, 0, 0, 0) != -EFAULT)
+	if (raw(SYS_clock_gettime, CLOCK_REALTIME, 16, 0, 0, 0, 0) != -EFAULT ||
+	    raw(SYS_time, 16, 0, 0, 0, 0, 0) != -EFAULT)
 		return printf("bad pointers\n");
-	return printf("%lld %lld %lld %lld %s\n", day(CLOCK_REALTIME), answer / 86400, seconds / 86400, two[0] / 86400, day(CLOCK_MONOTONIC) < 10000 ? "up" : "?");
+	return printf("%lld %lld %lld %lld %s\n", day(CLOCK_REALTIME), answer / 86400, seconds / 86400, two[0] / 86400,
+	    day(CLOCK_MONOTONIC) < 10000 ? "up" : "?");
 }
 
 /* Waits until a moment from now by the clock: none of these may take long, nor be over before. */

@@ -10,8 +10,8 @@
 
 #define PAIRS 101
 
-__attribute__((import_module("lind"), import_name("syscall")))
-long long raw(int nr, unsigned long long a, unsigned long long b, unsigned long long c, unsigned long long d, unsigned long long e, unsigned long long f);
+__attribute__((import_module("lind"), import_name("syscall"))) long long raw(int nr, unsigned long long a,
+    unsigned long long b, unsigned long long c, unsigned long long d, unsigned long long e, unsigned long long f);
 
 static double batch(int nr, int loops, unsigned a, unsigned b)
 {

@@ -21,11 +21,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define FDS 64
+#define FDS   64
 #define FIRST 10
 
-__attribute__((import_module("lind"), import_name("syscall")))
-long long raw(int nr, unsigned long long a, unsigned long long b, unsigned long long c, unsigned long long d, unsigned long long e, unsigned long long f);
+__attribute__((import_module("lind"), import_name("syscall"))) long long raw(int nr, unsigned long long a,
+    unsigned long long b, unsigned long long c, unsigned long long d, unsigned long long e, unsigned long long f);
 
 extern char **environ;
 
@@ -111,7 +111,10 @@ static void send_and_receive(int fd, int to, int mmsg)
 	int pair[2], got, close_on_exec = below(2);
 	struct iovec iov = { "x", 1 };
 	char byte, control[64] __attribute__((aligned(8)));
-	struct mmsghdr m = { .msg_hdr = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control, .msg_controllen = CMSG_SPACE(sizeof fd) } };
+	struct mmsghdr m = { .msg_hdr = { .msg_iov = &iov,
+				 .msg_iovlen = 1,
+				 .msg_control = control,
+				 .msg_controllen = CMSG_SPACE(sizeof fd) } };
 	struct cmsghdr *head = CMSG_FIRSTHDR(&m.msg_hdr);
 
 	if (socketpair(AF_UNIX, below(2) ? SOCK_STREAM : SOCK_SEQPACKET, 0, pair))
@@ -143,7 +146,8 @@ static void send_and_receive(int fd, int to, int mmsg)
 	}
 	memset(control, 0, sizeof control);
 	m.msg_hdr.msg_controllen = sizeof control;
-	if (mmsg ? recvmmsg(pair[1], &m, 1, close_on_exec ? MSG_CMSG_CLOEXEC : 0, NULL) != 1 : recvmsg(pair[1], &m.msg_hdr, close_on_exec ? MSG_CMSG_CLOEXEC : 0) != 1)
+	if (mmsg ? recvmmsg(pair[1], &m, 1, close_on_exec ? MSG_CMSG_CLOEXEC : 0, NULL) != 1
+		 : recvmsg(pair[1], &m.msg_hdr, close_on_exec ? MSG_CMSG_CLOEXEC : 0) != 1)
 		fail("recvmsg", errno, mmsg);
 	head = CMSG_FIRSTHDR(&m.msg_hdr);
 	if (!head || head->cmsg_type != SCM_RIGHTS)
@@ -349,7 +353,8 @@ static void *racer(void *argument)
 /* Puts the file with a state and one without in turns at a number that others write to. */
 static void *switcher(void *unused)
 {
-	int shut = openat(AT_FDCWD, "/tmp/fds-1", O_RDWR), open_ = openat(AT_FDCWD, "/tmp/fds-none", O_RDWR), at = *(int *)unused;
+	int shut = openat(AT_FDCWD, "/tmp/fds-1", O_RDWR), open_ = openat(AT_FDCWD, "/tmp/fds-none", O_RDWR),
+	    at = *(int *)unused;
 
 	for (int i = 0; i < 3000; i++) {
 		int other;
@@ -392,7 +397,8 @@ static int race(void)
 			fail("thread", errno, (int)i);
 	for (int i = 0; i < 16; i++)
 		pthread_join(threads[i], NULL);
-	if ((fd = openat(AT_FDCWD, "/tmp/fds-1", O_RDWR | O_CREAT | O_TRUNC, 0600)) < 0 || (at = openat(AT_FDCWD, "/tmp/fds-none", O_RDWR | O_CREAT, 0600)) < 0)
+	if ((fd = openat(AT_FDCWD, "/tmp/fds-1", O_RDWR | O_CREAT | O_TRUNC, 0600)) < 0 ||
+	    (at = openat(AT_FDCWD, "/tmp/fds-none", O_RDWR | O_CREAT, 0600)) < 0)
 		fail("open", errno, 0);
 	pthread_create(&threads[0], NULL, switcher, &at);
 	for (int i = 1; i < 16; i++)
@@ -416,9 +422,14 @@ static void nothing(int signal)
 
 static int send_descriptor(int to, int fd)
 {
-	union { char bytes[CMSG_SPACE(sizeof(int))]; struct cmsghdr align; } control = { { 0 } };
+	union {
+		char bytes[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} control = { { 0 } };
 	struct iovec iov = { "x", 1 };
-	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof control };
+	struct msghdr m = {
+		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof control
+	};
 	struct cmsghdr *head = CMSG_FIRSTHDR(&m);
 
 	head->cmsg_level = SOL_SOCKET;

@@ -87,8 +87,10 @@ static long on_write(struct lind_cx *cx, int fd, struct lind_arg buf, size_t len
 
 	if (pinned < 0)
 		return r;
-	r = state && !pin_only ? -EPERM : (long)lind_call(SYS_write, cx->target, (struct lind_arg){ (uint64_t)pinned, lind_self() }, buf,
-		(struct lind_arg){ len, cx->target }, none, none, none);
+	r = state && !pin_only
+	    ? -EPERM
+	    : (long)lind_call(SYS_write, cx->target, (struct lind_arg){ (uint64_t)pinned, lind_self() }, buf,
+		  (struct lind_arg){ len, cx->target }, none, none, none);
 	lind_fd_unpin(pinned, state);
 	return r;
 }
@@ -96,7 +98,8 @@ static long on_write(struct lind_cx *cx, int fd, struct lind_arg buf, size_t len
 int main(int argc, char **argv)
 {
 	static const struct lind_fds hooks = { drop, higher };
-	static const struct lind_handler on[] = { { SYS_openat, lind_run_openat }, { SYS_write, lind_run_write }, { 900, on_query }, { 901, on_alive } };
+	static const struct lind_handler on[] = { { SYS_openat, lind_run_openat }, { SYS_write, lind_run_write },
+		{ 900, on_query }, { 901, on_alive } };
 
 	static const struct lind_option options[] = { { 0, "pin-only", NULL, "judge nothing", set_pin_only } };
 

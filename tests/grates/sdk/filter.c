@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define CALLS 500
+#define CALLS   500
 #define THREADS 4
 
 /* As the system call has it, which libc turns around. */

@@ -58,7 +58,8 @@ LIND_SETS(set_as_is, as_is = 1)
 
 int main(int argc, char **argv)
 {
-	static const struct lind_option options[] = { { 0, "as-is", NULL, "forward what is in the client's memory", set_as_is } };
+	static const struct lind_option options[] = { { 0, "as-is", NULL, "forward what is in the client's memory",
+	    set_as_is } };
 
 	lind_options(options, 1, "Loses or wins a race.", &argc, &argv);
 	return lind_grate_main(argc, argv);

@@ -12,14 +12,16 @@
 #include <unistd.h>
 
 #define WORDS 64u
-#define SIZE 4096u
+#define SIZE  4096u
 
 static int64_t base = 1000;
 static int wrong;
 
 static int64_t route(uint64_t cage, uint32_t *words, uint64_t unset, uint64_t set)
 {
-	struct lind_fd_routes routes = { .words = (uintptr_t)words, .count = WORDS, .mask = 1, .unset = unset, .set = set };
+	struct lind_fd_routes routes = {
+		.words = (uintptr_t)words, .count = WORDS, .mask = 1, .unset = unset, .set = set
+	};
 
 	lind_route_number(&routes, SYS_read);
 	return lind_route_fds(cage, &routes);
@@ -68,7 +70,7 @@ static int64_t on_getpriority(const struct lind_call *c)
 	uint32_t *words = lind_client(c->target);
 
 	switch ((int)c->args[0].value) {
-	case 95:		/* a descriptor of ours, or one that we do not have */
+	case 95:  /* a descriptor of ours, or one that we do not have */
 		return lind_dup_to_client(c->args[1].value ? 1000 : STDOUT_FILENO, 0);
 	case 96:
 		return lind_dup_to_client(STDOUT_FILENO, 1);
@@ -99,9 +101,11 @@ static const char *set_base(const char *value)
 
 int main(int argc, char **argv)
 {
-	static const struct lind_handler on[] = { { SYS_read, on_read }, { SYS_pread64, on_read }, { SYS_getpriority, on_getpriority } };
+	static const struct lind_handler on[] = { { SYS_read, on_read }, { SYS_pread64, on_read },
+		{ SYS_getpriority, on_getpriority } };
 	static const struct lind_lifecycle lifecycle = { .start = start, .fork = forked };
-	static const struct lind_option options[] = { { 'b', "base", "N", "what a read that comes here says", set_base } };
+	static const struct lind_option options[] = { { 'b', "base", "N", "what a read that comes here says",
+	    set_base } };
 
 	lind_options(options, 1, "A test.", &argc, &argv);
 	lind_grate_lifecycle(&lifecycle);

@@ -4,8 +4,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-__attribute__((import_module("lind"), import_name("syscall")))
-long long raw(int nr, unsigned long long a, unsigned long long b, unsigned long long c, unsigned long long d, unsigned long long e, unsigned long long f);
+__attribute__((import_module("lind"), import_name("syscall"))) long long raw(int nr, unsigned long long a,
+    unsigned long long b, unsigned long long c, unsigned long long d, unsigned long long e, unsigned long long f);
 
 static void *once(void *unused)
 {

@@ -16,12 +16,17 @@
 
 static int failed;
 
-#define SAME(what, wanted) do { \
-	errno = 0; \
-	long long got_ = (what), wanted_ = (wanted); \
-	if (got_ < 0 && errno) got_ = -errno; \
-	if (got_ != wanted_) { printf("line %d: %s: %lld, not %lld\n", __LINE__, #what, got_, wanted_); failed = 1; } \
-} while (0)
+#define SAME(what, wanted) \
+	do { \
+		errno = 0; \
+		long long got_ = (what), wanted_ = (wanted); \
+		if (got_ < 0 && errno) \
+			got_ = -errno; \
+		if (got_ != wanted_) { \
+			printf("line %d: %s: %lld, not %lld\n", __LINE__, #what, got_, wanted_); \
+			failed = 1; \
+		} \
+	} while (0)
 
 static void paths(void)
 {
@@ -78,8 +83,8 @@ static void structs(void)
 	close(fd);
 }
 
-__attribute__((import_module("lind"), import_name("syscall")))
-long long raw(int nr, unsigned long long a, unsigned long long b, unsigned long long c, unsigned long long d, unsigned long long e, unsigned long long f);
+__attribute__((import_module("lind"), import_name("syscall"))) long long raw(int nr, unsigned long long a,
+    unsigned long long b, unsigned long long c, unsigned long long d, unsigned long long e, unsigned long long f);
 
 static void numbers(void)
 {

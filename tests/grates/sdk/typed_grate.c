@@ -28,7 +28,8 @@ static long on_rename(struct lind_cx *cx, const char *old, const char *new)
 }
 
 /* A client that wants to sleep for an hour sleeps for a nanosecond. */
-static long on_clock_nanosleep(struct lind_cx *cx, int clock, int flags, const struct timespec *req, struct lind_arg rem)
+static long on_clock_nanosleep(
+    struct lind_cx *cx, int clock, int flags, const struct timespec *req, struct lind_arg rem)
 {
 	static const struct timespec moment = { 0, 1 };
 
@@ -42,7 +43,8 @@ static long on_connect(struct lind_cx *cx, int fd, const struct sockaddr *addr, 
 	return lind_forward_connect(cx, fd, addr, len);
 }
 
-static long on_setxattr(struct lind_cx *cx, const char *path, const char *name, struct lind_arg value, size_t len, int flags)
+static long on_setxattr(
+    struct lind_cx *cx, const char *path, const char *name, struct lind_arg value, size_t len, int flags)
 {
 	return strcmp(name, "user.mine") ? lind_forward_setxattr(cx, path, name, value, len, flags) : -EOPNOTSUPP;
 }
@@ -87,7 +89,7 @@ static long on_fstat(struct lind_cx *cx, int fd, struct lind_arg buf)
 static int64_t on_geteuid(struct lind_cx *cx)
 {
 	(void)cx;
-	return 4294967294;	/* -2 in 32 bits */
+	return 4294967294; /* -2 in 32 bits */
 }
 
 int main(int argc, char **argv)

@@ -8,8 +8,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-__attribute__((import_module("lind"), import_name("syscall")))
-long long raw(int nr, unsigned long long a, unsigned long long b, unsigned long long c, unsigned long long d, unsigned long long e, unsigned long long f);
+__attribute__((import_module("lind"), import_name("syscall"))) long long raw(int nr, unsigned long long a,
+    unsigned long long b, unsigned long long c, unsigned long long d, unsigned long long e, unsigned long long f);
 
 static volatile int signals;
 
@@ -25,10 +25,14 @@ static void *waiter(void *unused)
 	return (void *)(size_t)raw(902, 0, 0, 0, 0, 0, 0);
 }
 
-#define SAME(what, wanted) do { \
-	long long got_ = (what); \
-	if (got_ != (wanted)) { printf("line %d: %s is %lld\n", __LINE__, #what, got_); return 1; } \
-} while (0)
+#define SAME(what, wanted) \
+	do { \
+		long long got_ = (what); \
+		if (got_ != (wanted)) { \
+			printf("line %d: %s is %lld\n", __LINE__, #what, got_); \
+			return 1; \
+		} \
+	} while (0)
 
 int main(void)
 {

@@ -22,7 +22,8 @@ static int in_turn(void)
 			tid = (int)syscall(904);
 			_exit(write(pair[1], &tid, sizeof tid) != sizeof tid);
 		}
-		if (pid < 0 || waitpid(pid, NULL, 0) != pid || read(pair[0], &tid, sizeof tid) != sizeof tid || tid <= 0)
+		if (pid < 0 || waitpid(pid, NULL, 0) != pid || read(pair[0], &tid, sizeof tid) != sizeof tid ||
+		    tid <= 0)
 			return 2;
 		for (i = 0; i < n && seen[i] != tid; i++)
 			;

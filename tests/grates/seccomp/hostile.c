@@ -48,7 +48,8 @@ static int64_t by(uint64_t table, uint64_t target, uint32_t nr)
 
 static int64_t on(uint64_t target, uint32_t nr)
 {
-	return lind_import_call((int32_t)nr, (int64_t)target, 0, target, 0, target, 0, target, 0, target, 0, target, 0, target);
+	return lind_import_call(
+	    (int32_t)nr, (int64_t)target, 0, target, 0, target, 0, target, 0, target, 0, target, 0, target);
 }
 
 int main(int argc, char **argv)
@@ -78,9 +79,11 @@ int main(int argc, char **argv)
 	check("x32", -ENOSYS, call(SYS_geteuid | 0x40000000, 0, 0, 0, 0, 0));
 	check("negative", -ENOSYS, call((int32_t)(SYS_geteuid | 0x80000000), 0, 0, 0, 0, 0));
 	check("any", -ENOSYS, call(-1, 0, 0, 0, 0, 0));
-	check("the grate's memory", -EPERM, lind_import_syscall(SYS_copy_data_between_cages, (uintptr_t)&status, 65536, 4, 0, 0, (uint64_t)parent));
+	check("the grate's memory", -EPERM,
+	    lind_import_syscall(SYS_copy_data_between_cages, (uintptr_t)&status, 65536, 4, 0, 0, (uint64_t)parent));
 	if (argc == 1) {
-		int64_t id = call(SYS_spawn, (uintptr_t)argv[0], (uintptr_t)child, (uintptr_t)none, (uintptr_t)left_out, 2);
+		int64_t id =
+		    call(SYS_spawn, (uintptr_t)argv[0], (uintptr_t)child, (uintptr_t)none, (uintptr_t)left_out, 2);
 
 		if (id < 0 || waitpid((pid_t)id, &status, 0) != id || status)
 			printf("child: %lld\n", (long long)id);

@@ -26,7 +26,8 @@ static uint32_t any(uint32_t n)
 
 static long argument(void)
 {
-	static const char *const paths[] = { "a", "b", ".", "..", "", "/", "a/b", "/proc/self/status", "/proc/self/fd/3", "/dev/null", "../a", "/tmp/x", "l", "kept", "kept/a" };
+	static const char *const paths[] = { "a", "b", ".", "..", "", "/", "a/b", "/proc/self/status",
+		"/proc/self/fd/3", "/dev/null", "../a", "/tmp/x", "l", "kept", "kept/a" };
 	static const long numbers[] = { 0, 1, 2, -1, -100, 4096, 65536, 1 << 20, 0x7fffffff, -2147483647 - 1 };
 	char *at = memory + any(sizeof memory - 4096);
 
@@ -42,7 +43,8 @@ static long argument(void)
 	case 4:
 		/* A struct of small numbers, or of addresses. */
 		for (int i = 0; i < 64; i++)
-			((uint32_t *)((uintptr_t)at & ~3ul))[i] = any(2) ? any(100) : (uint32_t)(uintptr_t)memory + any(sizeof memory);
+			((uint32_t *)((uintptr_t)at & ~3ul))[i] =
+			    any(2) ? any(100) : (uint32_t)(uintptr_t)memory + any(sizeof memory);
 		return (long)(intptr_t)((uintptr_t)at & ~3ul);
 	default:
 		return (long)any(UINT32_MAX);
@@ -53,9 +55,24 @@ static long argument(void)
 static int left_out(long nr)
 {
 	switch (nr) {
-	case SYS_exit: case SYS_exit_group: case SYS_rt_sigreturn: case SYS_pause: case SYS_kill: case SYS_tkill: case SYS_tgkill:
-	case SYS_rt_sigqueueinfo: case SYS_rt_tgsigqueueinfo: case SYS_pidfd_send_signal: case SYS_rt_sigprocmask: case SYS_rt_sigaction:
-	case SYS_clone: case SYS_clone3: case SYS_fork: case SYS_vfork: case SYS_alarm: case SYS_setitimer:
+	case SYS_exit:
+	case SYS_exit_group:
+	case SYS_rt_sigreturn:
+	case SYS_pause:
+	case SYS_kill:
+	case SYS_tkill:
+	case SYS_tgkill:
+	case SYS_rt_sigqueueinfo:
+	case SYS_rt_tgsigqueueinfo:
+	case SYS_pidfd_send_signal:
+	case SYS_rt_sigprocmask:
+	case SYS_rt_sigaction:
+	case SYS_clone:
+	case SYS_clone3:
+	case SYS_fork:
+	case SYS_vfork:
+	case SYS_alarm:
+	case SYS_setitimer:
 		return 1;
 	default:
 		return 0;

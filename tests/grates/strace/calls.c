@@ -54,7 +54,9 @@ int main(int argc, char **argv)
 		union {
 			char bytes[CMSG_SPACE(sizeof(int))];
 			struct cmsghdr head;
-		} control = { .head = { .cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS } };
+		} control = {
+			.head = { .cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS }
+		};
 		struct epoll_event e = { .events = EPOLLOUT, .data.u64 = 7 };
 		int one = 1, pair[2], q;
 		socklen_t length = sizeof one;

@@ -20,16 +20,16 @@
 #define NUMBERS 1008u
 /* In an argument that registration does not have: tells a composer further out that this grate
  * is not in Lind's style. */
-#define BY_COMPOSER 0x636f6d70u
+#define BY_COMPOSER   0x636f6d70u
 #define MOST_HANDLERS 4096u
-#define MOST_OTHERS 256
+#define MOST_OTHERS   256
 
 struct stack {
-	uint64_t view;			/* the bracket's cage; 0 until it is there */
+	uint64_t view;   /* the bracket's cage; 0 until it is there */
 	bool handled[NUMBERS];
-	bool any;			/* handles NR_ANY */
-	bool by_hand;			/* a grate registered rather than spawned: one in Lind's style */
-	uint32_t others[MOST_OTHERS];	/* handled numbers from NUMBERS on */
+	bool any;   /* handles NR_ANY */
+	bool by_hand;   /* a grate registered rather than spawned: one in Lind's style */
+	uint32_t others[MOST_OTHERS]; /* handled numbers from NUMBERS on */
 	size_t other_count;
 };
 
@@ -148,7 +148,8 @@ static int64_t on_register(const struct lind_call *c)
 	int64_t r = of_client(c) || c->args[4].value & 2 ? 0 : handles(c->args[2].value, c->args[1].value);
 
 	if (r < 0)
-		lind_log("a grate inside registers for call %llu too late: refused", (unsigned long long)c->args[1].value);
+		lind_log(
+		    "a grate inside registers for call %llu too late: refused", (unsigned long long)c->args[1].value);
 	if (!of_client(c) && c->args[5].value != BY_COMPOSER)
 		stacks[current].by_hand = true;
 	return r < 0 ? r : lind_forward(c);
@@ -205,8 +206,10 @@ static int64_t on_execve(const struct lind_call *c)
 static int64_t on_bracket(const struct lind_call *c);
 
 static const struct lind_spawn_handler marks[] = {
-	{ LIND_BRACKET, (uint32_t)(uintptr_t)on_bracket }, { SYS_register_handler, (uint32_t)(uintptr_t)on_register },
-	{ SYS_spawn, (uint32_t)(uintptr_t)on_spawn }, { SYS_execve, (uint32_t)(uintptr_t)on_execve },
+	{ LIND_BRACKET, (uint32_t)(uintptr_t)on_bracket },
+	{ SYS_register_handler, (uint32_t)(uintptr_t)on_register },
+	{ SYS_spawn, (uint32_t)(uintptr_t)on_spawn },
+	{ SYS_execve, (uint32_t)(uintptr_t)on_execve },
 };
 
 #define MARKS (sizeof marks / sizeof *marks)
@@ -283,7 +286,8 @@ static int64_t wait_as(uint64_t cage, uint64_t pid)
 	int64_t r;
 
 	do
-		r = lind_call(SYS_wait4, cage, (struct lind_arg){ pid, cage }, lind_mine(&status), none, none, none, none);
+		r = lind_call(
+		    SYS_wait4, cage, (struct lind_arg){ pid, cage }, lind_mine(&status), none, none, none, none);
 	while (r == -EINTR);
 	return r < 0 ? r : WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
@@ -291,7 +295,10 @@ static int64_t wait_as(uint64_t cage, uint64_t pid)
 static int64_t start_bracket(const struct lind_call *c)
 {
 	struct lind_arg none = { 0, c->target };
-	struct lind_call spawn = { .nr = SYS_spawn, .caller = c->caller, .target = c->target, .args = { none, c->args[1], c->args[2], none, none, none } };
+	struct lind_call spawn = { .nr = SYS_spawn,
+		.caller = c->caller,
+		.target = c->target,
+		.args = { none, c->args[1], c->args[2], none, none, none } };
 
 	return run_bracket(&spawn);
 }
@@ -408,7 +415,9 @@ int lind_compose_run(const struct lind_composer *how, int argc, char **argv)
 	/* Where a grate inside has ended before its program, calls that do not enter go on as before. */
 	pthread_mutex_lock(&lock);
 	if (program && !program_ended)
-		lind_log("the grates inside have ended (status %d) before their program: calls that enter fail with EIO", status);
+		lind_log(
+		    "the grates inside have ended (status %d) before their program: calls that enter fail with EIO",
+		    status);
 	while (program && !program_ended)
 		pthread_cond_wait(&ended, &lock);
 	pthread_mutex_unlock(&lock);

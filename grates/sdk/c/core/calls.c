@@ -27,16 +27,16 @@ struct lind_arg lind_mine(const void *address)
 }
 
 int64_t lind_call(uint32_t nr, uint64_t target, struct lind_arg a0, struct lind_arg a1, struct lind_arg a2,
-	struct lind_arg a3, struct lind_arg a4, struct lind_arg a5)
+    struct lind_arg a3, struct lind_arg a4, struct lind_arg a5)
 {
 	return lind_import_call((int32_t)nr, (int64_t)target, a0.value, a0.cage, a1.value, a1.cage, a2.value, a2.cage,
-		a3.value, a3.cage, a4.value, a4.cage, a5.value, a5.cage);
+	    a3.value, a3.cage, a4.value, a4.cage, a5.value, a5.cage);
 }
 
 int64_t lind_call_plain(uint32_t nr, uint64_t target, uint64_t v0, uint64_t v1, uint64_t v2, uint64_t v3)
 {
-	return lind_import_call((int32_t)nr, (int64_t)target, v0, target, v1, target, v2, target, v3, target,
-		0, target, 0, target);
+	return lind_import_call(
+	    (int32_t)nr, (int64_t)target, v0, target, v1, target, v2, target, v3, target, 0, target, 0, target);
 }
 
 /* The call that this thread is serving. A thread serves one at a time: another handler entered
@@ -51,7 +51,7 @@ int64_t lind_forward(const struct lind_call *c)
 	if (c == lind_serving_)
 		return lind_import_syscall(SYS_call_by, 0, 0, 0, 0, 0, 0);
 	return lind_import_call((int32_t)c->nr, (int64_t)c->target, a[0].value, a[0].cage, a[1].value, a[1].cage,
-		a[2].value, a[2].cage, a[3].value, a[3].cage, a[4].value, a[4].cage, a[5].value, a[5].cage);
+	    a[2].value, a[2].cage, a[3].value, a[3].cage, a[4].value, a[4].cage, a[5].value, a[5].cage);
 }
 
 #define PAGE 4096u
@@ -89,7 +89,8 @@ ssize_t lind_read_string(struct lind_arg arg, char *to, size_t size)
 
 	/* Cage 0 would mean our own memory to the call. */
 	if (arg.cage)
-		got = lind_import_syscall(SYS_copy_data_between_cages, (uintptr_t)to, arg.value, size, COPY_STRING, lind_self_, arg.cage);
+		got = lind_import_syscall(
+		    SYS_copy_data_between_cages, (uintptr_t)to, arg.value, size, COPY_STRING, lind_self_, arg.cage);
 	return got < 0 ? (ssize_t)got : (ssize_t)got - 1;
 }
 

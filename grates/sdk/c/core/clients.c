@@ -120,7 +120,6 @@ void lind_birth_ends(const uint64_t *parent, int64_t child, int spawned)
 	pthread_mutex_unlock(&lock);
 }
 
-
 static int64_t birth(lind_handle_fn *own, const struct lind_call *c, int spawned)
 {
 	int64_t child;
@@ -194,7 +193,8 @@ static int watches(void)
 	return lind_inner_ || hooks->start || hooks->fork || hooks->exec || hooks->exit;
 }
 
-void lind_watch_(struct lind_spawn_handler *table, size_t *count, uint32_t nr, lind_handle_fn *handle, lind_handle_fn **own)
+void lind_watch_(
+    struct lind_spawn_handler *table, size_t *count, uint32_t nr, lind_handle_fn *handle, lind_handle_fn **own)
 {
 	for (size_t i = 0; i < *count; i++)
 		if (table[i].nr == nr) {

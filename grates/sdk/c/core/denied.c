@@ -16,8 +16,9 @@ int lind_denied(uint64_t client, uint32_t nr, int error, const char *rule, const
 	if (!text)
 		return 0;
 	snprintf(text, size, "%s%c%s%c%s", rule, 0, what, 0, subject);
-	told = !lind_call(SYS_denied, self, (struct lind_arg){ client, self }, (struct lind_arg){ nr, self }, (struct lind_arg){ (uint64_t)error, self },
-		lind_mine(text), (struct lind_arg){ size, self }, (struct lind_arg){ 0, self });
+	told = !lind_call(SYS_denied, self, (struct lind_arg){ client, self }, (struct lind_arg){ nr, self },
+	    (struct lind_arg){ (uint64_t)error, self }, lind_mine(text), (struct lind_arg){ size, self },
+	    (struct lind_arg){ 0, self });
 	free(text);
 	return told;
 }

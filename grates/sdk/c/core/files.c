@@ -15,7 +15,8 @@ static const char *handed(const char *value, unsigned long *number)
 {
 	char *end;
 
-	if (strncmp(value, HANDED, sizeof HANDED - 1) || value[sizeof HANDED - 1] < '0' || value[sizeof HANDED - 1] > '9')
+	if (strncmp(value, HANDED, sizeof HANDED - 1) || value[sizeof HANDED - 1] < '0' ||
+	    value[sizeof HANDED - 1] > '9')
 		return NULL;
 	*number = strtoul(value + sizeof HANDED - 1, &end, 10);
 	return *end == ':' ? end + 1 : NULL;
@@ -39,7 +40,9 @@ const char *lind_path_inside(const char *value)
 		return value + sizeof INSIDE - 1;
 	/* A grate that a program has started for itself, and not the user: its files are that
 	 * program's. */
-	return lind_import_syscall(SYS_host_file, UINT64_MAX, 0, 0, 0, 0, 0) == -EPERM && !handed(value, &number) ? value : NULL;
+	return lind_import_syscall(SYS_host_file, UINT64_MAX, 0, 0, 0, 0, 0) == -EPERM && !handed(value, &number)
+	    ? value
+	    : NULL;
 }
 
 int lind_open_file(const char *value, const char *ending, int flags, unsigned mode)
@@ -61,7 +64,9 @@ int lind_open_file(const char *value, const char *ending, int flags, unsigned mo
 		return open(path, flags | O_CLOEXEC, mode);
 	}
 	if (!handed(value, &number)) {
-		lind_log("%s: lind-boot opens no files for grates behind a program of the root; use root:%s for a file inside the root", name, name);
+		lind_log("%s: lind-boot opens no files for grates behind a program of the root; use root:%s for a file "
+			 "inside the root",
+		    name, name);
 		errno = ENOENT;
 		return -1;
 	}

@@ -8,9 +8,7 @@ LIND_FOLLOWS(spawn);
 LIND_FOLLOWS(execve);
 LIND_FOLLOWS(execveat);
 
-void lind_follow_births(void)
-{
-}
+void lind_follow_births(void) {}
 
 void lind_grate_lifecycle(const struct lind_lifecycle *lifecycle)
 {

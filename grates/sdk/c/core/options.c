@@ -97,11 +97,13 @@ static void help(const struct lind_option *options, size_t count, const char *ab
 		printf("  %-28s %s\n", left, o->help);
 	}
 	printf("  %-28s %s\n", by_letter(options, count, 'h') ? "    --help" : "-h, --help", "print this help");
-	printf("  %-28s %s\n", "    --explain", "print, as JSON, the calls that the options concern and the effect on each; run nothing");
+	printf("  %-28s %s\n", "    --explain",
+	    "print, as JSON, the calls that the options concern and the effect on each; run nothing");
 	exit(0);
 }
 
-static const struct lind_option *by_name(const struct lind_option *options, size_t count, const char *text, size_t length)
+static const struct lind_option *by_name(
+    const struct lind_option *options, size_t count, const char *text, size_t length)
 {
 	for (size_t i = 0; i < count; i++)
 		if (options[i].name && strlen(options[i].name) == length && !strncmp(options[i].name, text, length))
@@ -198,7 +200,8 @@ void lind_options(const struct lind_option *options, size_t count, const char *a
 			place = words[i++] + sizeof PLACE - 1;
 			continue;
 		}
-		i += words[i][1] == '-' ? long_option(options, count, about, words + i) : short_options(options, count, about, words + i);
+		i += words[i][1] == '-' ? long_option(options, count, about, words + i)
+					: short_options(options, count, about, words + i);
 	}
 	if (i >= *argc)
 		lind_die("no program to run; usage: %s [OPTIONS] %s", name, lind_operands_);

@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PROGRAM_NAMES 12	/* of one without a slash, those in /bin come first */
+#define PROGRAM_NAMES 12 /* of one without a slash, those in /bin come first */
 
 static inline size_t program_add(char *to, size_t at, const char *text)
 {

@@ -13,8 +13,7 @@ extern char **environ;
 
 /* The engine calls this to run a handler: `entry` is its place in the function table, and so its
  * function pointer. */
-__attribute__((export_name("__lind_handle")))
-int64_t lind_handle(uint32_t entry, const struct lind_call *call);
+__attribute__((export_name("__lind_handle"))) int64_t lind_handle(uint32_t entry, const struct lind_call *call);
 
 int64_t lind_handle(uint32_t entry, const struct lind_call *call)
 {
@@ -35,7 +34,7 @@ static int has_handlers(void)
 
 	for (int signal = 1; signal < NSIG; signal++)
 		if (!sigaction(signal, NULL, &action) && action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN &&
-			action.sa_handler != nothing)
+		    action.sa_handler != nothing)
 			return 1;
 	return 0;
 }
@@ -49,7 +48,8 @@ static void leave_to_client(void)
 	struct sigaction before, caught = { .sa_handler = nothing, .sa_flags = SA_RESTART };
 
 	for (size_t i = 0; i < sizeof sent / sizeof *sent; i++)
-		if (!sigaction(sent[i], NULL, &before) && !(before.sa_flags & SA_SIGINFO) && before.sa_handler == SIG_DFL)
+		if (!sigaction(sent[i], NULL, &before) && !(before.sa_flags & SA_SIGINFO) &&
+		    before.sa_handler == SIG_DFL)
 			sigaction(sent[i], &caught, NULL);
 }
 
@@ -60,11 +60,15 @@ void lind_starts_by(lind_handle_fn *handle)
 	starts_by = handle;
 }
 
-static int64_t spawn(const char *path, char **argv, const struct lind_spawn_handler *table, size_t count, uint32_t flags)
+static int64_t spawn(
+    const char *path, char **argv, const struct lind_spawn_handler *table, size_t count, uint32_t flags)
 {
 	uint64_t self = lind_self();
-	struct lind_call call = { .nr = SYS_spawn, .caller = self, .target = self, .args = { lind_mine(path), lind_mine(argv), lind_mine(environ),
-		lind_mine(table), { count, self }, { flags, self } } };
+	struct lind_call call = { .nr = SYS_spawn,
+		.caller = self,
+		.target = self,
+		.args = { lind_mine(path), lind_mine(argv), lind_mine(environ), lind_mine(table), { count, self },
+		    { flags, self } } };
 	int64_t child;
 
 	/* The handler's questions about us must not wait for this birth. */
@@ -86,7 +90,8 @@ static int wait_for(pid_t child)
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-int lind_start_and_wait(const char *path, char **argv, const struct lind_spawn_handler *table, size_t count, uint32_t flags)
+int lind_start_and_wait(
+    const char *path, char **argv, const struct lind_spawn_handler *table, size_t count, uint32_t flags)
 {
 	char name[PATH_MAX];
 	int64_t child;

@@ -4,11 +4,13 @@
 #include <string.h>
 #include "script.h"
 
-#define STRINGS (2u << 20)	/* bytes of arguments that are rewritten for an interpreter */
+#define STRINGS (2u << 20) /* bytes of arguments that are rewritten for an interpreter */
 
 static int words_new(struct lind_script_words *w)
 {
-	*w = (struct lind_script_words){ .room = STRINGS / 8, .list = malloc(4 * (STRINGS / 8)), .text = malloc(STRINGS) };
+	*w = (struct lind_script_words){
+		.room = STRINGS / 8, .list = malloc(4 * (STRINGS / 8)), .text = malloc(STRINGS)
+	};
 	return w->list && w->text ? 0 : -ENOMEM;
 }
 
@@ -80,7 +82,8 @@ static int first_line(char *head, char **name, char **option)
 	return *line ? 0 : -ENOEXEC;
 }
 
-int lind_script_(char *head, const char *script, struct lind_script_words *words, struct lind_arg *argv, char **interpreter)
+int lind_script_(
+    char *head, const char *script, struct lind_script_words *words, struct lind_arg *argv, char **interpreter)
 {
 	struct lind_script_words old = *words;
 	char *option;
@@ -88,7 +91,8 @@ int lind_script_(char *head, const char *script, struct lind_script_words *words
 
 	if (r)
 		return r;
-	if (!(r = words_new(words)) && !(r = add(words, *interpreter)) && (!option || !(r = add(words, option))) && !(r = add(words, script)))
+	if (!(r = words_new(words)) && !(r = add(words, *interpreter)) && (!option || !(r = add(words, option))) &&
+	    !(r = add(words, script)))
 		r = add_rest(words, *argv);
 	*argv = lind_mine(words->list);
 	lind_script_done_(&old);

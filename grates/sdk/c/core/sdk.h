@@ -13,8 +13,7 @@
 #define LIND_WATCHED 16
 
 /* A line of the manifest for a call that the SDK handles itself. */
-#define LIND_FOLLOWS(name) \
-	__asm__(".section .custom_section.lind.grate,\"\",@\n.asciz \"follows " #name "\"\n.text\n")
+#define LIND_FOLLOWS(name) __asm__(".section .custom_section.lind.grate,\"\",@\n.asciz \"follows " #name "\"\n.text\n")
 
 void lind_set_name(const char *argv0);
 /* The words after a grate's options, for messages. */
@@ -50,7 +49,8 @@ void lind_birth_ends(const uint64_t *parent, int64_t child, int spawned);
 
 /* Starts the next program with these handlers and waits for it: its status, or -126 or -127 if
  * it does not start. `flags` are those of spawn. */
-int lind_start_and_wait(const char *path, char **argv, const struct lind_spawn_handler *table, size_t count, uint32_t flags);
+int lind_start_and_wait(
+    const char *path, char **argv, const struct lind_spawn_handler *table, size_t count, uint32_t flags);
 
 void lind_ended(int status);
 
@@ -68,7 +68,8 @@ struct lind_inner {
 extern const struct lind_inner *lind_inner_;
 
 /* Puts `handle` in front of the grate's own handler for a number, which goes to `own`. */
-void lind_watch_(struct lind_spawn_handler *table, size_t *count, uint32_t nr, lind_handle_fn *handle, lind_handle_fn **own);
+void lind_watch_(
+    struct lind_spawn_handler *table, size_t *count, uint32_t nr, lind_handle_fn *handle, lind_handle_fn **own);
 
 /* The result of a call, by the grate's own handler if it has one. A handler that lets the call
  * go on is done with it; the SDK still needs the result. */

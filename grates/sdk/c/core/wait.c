@@ -20,7 +20,7 @@ int lind_wait(uint64_t client, const uint32_t *word, uint32_t value, const struc
 	if (timeout)
 		left = (struct time64){ timeout->tv_sec, timeout->tv_nsec };
 	return (int)lind_call(SYS_futex, client, lind_mine(word), (struct lind_arg){ FUTEX_WAIT_PRIVATE_, client },
-		(struct lind_arg){ value, client }, timeout ? lind_mine(&left) : none, none, none);
+	    (struct lind_arg){ value, client }, timeout ? lind_mine(&left) : none, none, none);
 }
 
 void lind_wake(uint32_t *word)

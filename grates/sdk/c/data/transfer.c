@@ -8,7 +8,7 @@
 #include <time.h>
 
 /* Linux's UIO_MAXIOV, and more control messages than it takes. */
-#define MOST_PIECES 1024
+#define MOST_PIECES  1024
 #define MOST_CONTROL (1u << 17)
 
 int lind_vector_read(struct lind_vector *v, struct lind_arg iov, uint64_t count)
@@ -112,7 +112,7 @@ int lind_message_sent(struct lind_message *m, struct lind_arg at)
 	if (m->client.msg_control && m->client.msg_controllen > MOST_CONTROL)
 		r = -ENOBUFS;
 	else if ((r = lind_vector_gather(&m->where, m->piece.iov_base, m->where.total)) == 0 &&
-		 (r = lind_read(of_client(m, m->client.msg_control), m->own.msg_control, m->own.msg_controllen)) == 0)
+	    (r = lind_read(of_client(m, m->client.msg_control), m->own.msg_control, m->own.msg_controllen)) == 0)
 		r = lind_read(of_client(m, m->client.msg_name), m->name, m->own.msg_namelen);
 	if (r < 0)
 		lind_message_free(m);
@@ -128,7 +128,8 @@ int64_t lind_message_pass(struct lind_message *m, const struct lind_call *c, uin
 {
 	struct lind_arg none = { 0, c->target };
 
-	return lind_call(c->nr, c->target, c->args[0], lind_mine(&m->own), (struct lind_arg){ flags, c->target }, none, none, none);
+	return lind_call(
+	    c->nr, c->target, c->args[0], lind_mine(&m->own), (struct lind_arg){ flags, c->target }, none, none, none);
 }
 
 int64_t lind_message_give(const struct lind_message *m, int64_t received, uint64_t flags)
@@ -149,7 +150,8 @@ int64_t lind_message_give(const struct lind_message *m, int64_t received, uint64
 	back.msg_flags = own->msg_flags | (int)(flags & MSG_CMSG_CLOEXEC);
 	if (lind_vector_scatter(&m->where, m->piece.iov_base, bytes) < 0 ||
 	    (m->client.msg_name && lind_write(of_client(m, m->client.msg_name), m->name, name) < 0) ||
-	    (own->msg_control && lind_write(of_client(m, m->client.msg_control), own->msg_control, own->msg_controllen) < 0) ||
+	    (own->msg_control &&
+		lind_write(of_client(m, m->client.msg_control), own->msg_control, own->msg_controllen) < 0) ||
 	    lind_write(m->at, &back, sizeof back) < 0)
 		return -EFAULT;
 	return received;
@@ -175,20 +177,27 @@ int lind_message_blocks(const struct lind_call *c, uint64_t flags)
 
 static int64_t poll_out(const struct lind_call *c, int32_t fd, int32_t timeout)
 {
-	struct { int32_t fd; int16_t events, revents; } one = { fd, POLLOUT, 0 };
+	struct {
+		int32_t fd;
+		int16_t events, revents;
+	} one = { fd, POLLOUT, 0 };
 	struct lind_arg none = { 0, c->target };
 
 	return lind_call(SYS_poll, c->target, lind_mine(&one), (struct lind_arg){ 1, c->target },
-		(struct lind_arg){ (uint64_t)(int64_t)timeout, c->target }, none, none, none);
+	    (struct lind_arg){ (uint64_t)(int64_t)timeout, c->target }, none, none, none);
 }
 
 /* As the client's own wait: its signals end it. Numbers in a set are those of the cage that the
  * set is in, so it is a number of ours. */
 int64_t lind_message_wait(const struct lind_call *c)
 {
-	static const struct { int64_t sec, nsec; } moment = { 0, 1000000 };
+	static const struct {
+		int64_t sec, nsec;
+	} moment = { 0, 1000000 };
 	struct lind_arg none = { 0, lind_self() };
-	int64_t r, fd = lind_call(SYS_fcntl, lind_self(), c->args[0], (struct lind_arg){ 1030 /* F_DUPFD_CLOEXEC */, lind_self() }, none, none, none, none);
+	int64_t r,
+	    fd = lind_call(SYS_fcntl, lind_self(), c->args[0],
+		(struct lind_arg){ 1030 /* F_DUPFD_CLOEXEC */, lind_self() }, none, none, none, none);
 
 	if (fd < 0)
 		return fd;
@@ -210,7 +219,7 @@ int64_t lind_message_there(const struct lind_call *c, uint64_t flags)
 	if (flags & (MSG_ERRQUEUE | MSG_OOB))
 		return 0;
 	return lind_call(SYS_recvfrom, c->target, c->args[0], lind_mine(&byte), (struct lind_arg){ 1, c->target },
-		(struct lind_arg){ MSG_PEEK | (flags & MSG_DONTWAIT), c->target }, none, none);
+	    (struct lind_arg){ MSG_PEEK | (flags & MSG_DONTWAIT), c->target }, none, none);
 }
 
 static int64_t now(void)
@@ -255,7 +264,9 @@ int64_t lind_message_each(const struct lind_call *c, lind_handle_fn *one)
 	int receives = c->nr == SYS_recvmmsg;
 	uint32_t count = lind_arg32(c, 2), done = 0;
 	uint64_t flags = c->args[3].value & ~(receives ? (uint64_t)MSG_WAITFORONE : 0);
-	struct lind_call each = { .nr = receives ? SYS_recvmsg : SYS_sendmsg, .caller = c->caller, .target = c->target };
+	struct lind_call each = {
+		.nr = receives ? SYS_recvmsg : SYS_sendmsg, .caller = c->caller, .target = c->target
+	};
 	int64_t end = INT64_MAX, r = 0;
 
 	if (receives && (r = deadline(c->args[4], &end)) < 0)
@@ -273,7 +284,8 @@ int64_t lind_message_each(const struct lind_call *c, lind_handle_fn *one)
 		if ((r = one(&each)) < 0)
 			break;
 		length = (uint32_t)r;
-		if ((r = lind_write(lind_at(each.args[1], offsetof(struct mmsghdr, msg_len)), &length, sizeof length)) < 0)
+		if ((r = lind_write(lind_at(each.args[1], offsetof(struct mmsghdr, msg_len)), &length, sizeof length)) <
+		    0)
 			break;
 		each.args[1].value += sizeof(struct mmsghdr);
 		if (end != INT64_MAX && now() >= end) {

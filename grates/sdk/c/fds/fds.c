@@ -180,7 +180,8 @@ int lind_fd_pin(uint64_t cage, int fd, struct lind_fd_state **state)
 		return -EBADF;
 	for (;;) {
 		struct fd_entry before = fd_look(cage, t, (uint32_t)fd), after;
-		int64_t pinned = lind_call(SYS_dup, lind_self_, (struct lind_arg){ (uint64_t)fd, cage }, none, none, none, none, none);
+		int64_t pinned = lind_call(
+		    SYS_dup, lind_self_, (struct lind_arg){ (uint64_t)fd, cage }, none, none, none, none, none);
 
 		after = fd_look(cage, t, (uint32_t)fd);
 		lind_fd_put(before.state);
@@ -200,7 +201,6 @@ void lind_fd_unpin(int pinned, struct lind_fd_state *state)
 	lind_call_plain(SYS_close, lind_self_, (uint64_t)pinned, 0, 0, 0);
 	lind_fd_put(state);
 }
-
 
 /* The old number may get another file while the kernel duplicates it. Then the duplicate is made
  * again. */
@@ -233,7 +233,9 @@ static int64_t duplicate(lind_handle_fn *own, const struct lind_call *c, bool cl
 		if ((new = lind_outcome_(own, c)) >= 0) {
 			after = fd_look(cage, from, old);
 			lind_fd_put(after.state);
-			r = after.generation != before.generation ? -EBUSY : fd_table_set(to, (uint32_t)new, before.state, cloexec);
+			r = after.generation != before.generation
+			    ? -EBUSY
+			    : fd_table_set(to, (uint32_t)new, before.state, cloexec);
 			if (r) {
 				drop_number(c->target, to, (uint32_t)new);
 				new = r;
@@ -272,7 +274,7 @@ static int64_t duplicate_to(lind_handle_fn *own, const struct lind_call *c, bool
 			after = fd_look(cage, from, old);
 			lind_fd_put(after.state);
 			if (!before.state)
-				fd_table_set(to, new, NULL, false);	/* also if it had none */
+				fd_table_set(to, new, NULL, false); /* also if it had none */
 		}
 		again = after.generation != before.generation;
 		lind_fd_put(before.state);
@@ -398,7 +400,8 @@ static void watch(struct lind_spawn_handler *table, size_t *count)
 	lind_watch_(table, count, SYS_sendmmsg, fds_sendmmsg, &own_sendmmsg);
 	lind_watch_(table, count, SYS_recvmmsg, fds_recvmmsg, &own_recvmmsg);
 	if (own_sendmmsg || own_recvmmsg)
-		lind_die("sendmmsg and recvmmsg are handled as sendmsg and recvmsg, one message at a time: handle these");
+		lind_die(
+		    "sendmmsg and recvmmsg are handled as sendmsg and recvmsg, one message at a time: handle these");
 }
 
 void lind_fds_follow(const struct lind_fds *hooks)

@@ -16,9 +16,9 @@
 
 struct fd_entry {
 	struct lind_fd_state *state;
-	uint32_t generation;	/* changes with the state */
+	uint32_t generation; /* changes with the state */
 	bool cloexec;
-	bool doubtful;		/* an exec closes it, now or in a moment: only fstat can say */
+	bool doubtful;  /* an exec closes it, now or in a moment: only fstat can say */
 };
 
 struct fd_table {

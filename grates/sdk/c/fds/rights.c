@@ -24,9 +24,9 @@
 
 /* More than this of one message is not moved at once: streams go on with the rest, no datagram
  * is as long. */
-#define MAX_DATA (1u << 20)
+#define MAX_DATA    (1u << 20)
 #define MAX_CONTROL 20480u
-#define MAX_FILES 253
+#define MAX_FILES   253
 
 /* libc's struct msghdr; control messages are x86-64's: a 64-bit length, level, type. */
 struct message {
@@ -125,7 +125,8 @@ static struct lind_fd_state *arrive(uint64_t dev, uint64_t ino, uint32_t mode, i
 
 		if (one->dev != dev || one->ino != ino || (*at)->mode != mode)
 			continue;
-		if (!strictest || (fd_stricter && one != (*strictest)->state && fd_stricter((*strictest)->state, one) == one))
+		if (!strictest ||
+		    (fd_stricter && one != (*strictest)->state && fd_stricter((*strictest)->state, one) == one))
 			strictest = at;
 		if (!weakest || (fd_stricter && one != (*weakest)->state && fd_stricter((*weakest)->state, one) != one))
 			weakest = at;
@@ -212,8 +213,11 @@ static unsigned descriptors(const struct copy *k, size_t length, int32_t *fds)
 
 static int64_t pass(lind_handle_fn *own, uint32_t nr, const struct lind_call *c, const struct copy *k, uint32_t flags)
 {
-	struct lind_call copied = { .nr = nr, .caller = c->caller, .target = c->target, .args = {
-		c->args[0], lind_mine(&k->m), { flags, c->target }, { 0, c->target }, { 0, c->target }, { 0, c->target } } };
+	struct lind_call copied = { .nr = nr,
+		.caller = c->caller,
+		.target = c->target,
+		.args = { c->args[0], lind_mine(&k->m), { flags, c->target }, { 0, c->target }, { 0, c->target },
+		    { 0, c->target } } };
 
 	return lind_outcome_(own, &copied);
 }
@@ -252,7 +256,7 @@ static int64_t try_send(const struct lind_call *c, struct fd_table *t, const str
 
 static int64_t send_message(const struct lind_call *c, struct lind_arg at, uint32_t flags)
 {
-	struct fd_table *t = fd_table_of(c->args[0].cage);	/* the numbers are of the cage whose socket it is */
+	struct fd_table *t = fd_table_of(c->args[0].cage); /* the numbers are of the cage whose socket it is */
 	struct copy *k;
 	int64_t r = prepare(at, &k);
 	char *to;
@@ -291,7 +295,9 @@ static int settle(uint64_t cage, struct fd_table *t, const struct copy *k, uint3
 
 	for (unsigned i = 0; i < n; i++) {
 		uint64_t dev, ino;
-		struct lind_fd_state *state = fd_identity(cage, (uint32_t)fds[i], &dev, &ino) ? NULL : arrive(dev, ino, mode_of(cage, fds[i]), flags & MSG_PEEK);
+		struct lind_fd_state *state = fd_identity(cage, (uint32_t)fds[i], &dev, &ino)
+		    ? NULL
+		    : arrive(dev, ino, mode_of(cage, fds[i]), flags & MSG_PEEK);
 
 		if (fd_table_set(t, (uint32_t)fds[i], state, flags & MSG_CMSG_CLOEXEC))
 			r = -ENOMEM;
@@ -383,7 +389,8 @@ int64_t fds_recvmsg(const struct lind_call *c)
 }
 
 /* One message at a time. How many were sent; an error only if it was the first. */
-static int64_t each(const struct lind_call *c, int64_t (*one)(const struct lind_call *, struct lind_arg, uint32_t), int64_t end)
+static int64_t each(
+    const struct lind_call *c, int64_t (*one)(const struct lind_call *, struct lind_arg, uint32_t), int64_t end)
 {
 	uint32_t n = lind_arg32(c, 2), flags = lind_arg32(c, 3), done;
 	int64_t r = 0;
@@ -414,7 +421,9 @@ int64_t fds_sendmmsg(const struct lind_call *c)
 /* The time is looked at after each message, as on Linux. */
 int64_t fds_recvmmsg(const struct lind_call *c)
 {
-	struct { int64_t sec, nsec; } limit;
+	struct {
+		int64_t sec, nsec;
+	} limit;
 	int64_t end = -1, now = lind_now_ns(), left, r;
 
 	if (c->args[4].value) {

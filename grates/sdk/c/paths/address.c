@@ -46,8 +46,10 @@ static void hand_over(uint64_t target, const struct lind_place *place)
 	if (uid == own_uid && gid == own_gid)
 		return;
 	fd = own_look(place->dir, place->name, 0);
-	if (fd >= 0 && !own(SYS_fstat, (uint64_t)fd, (uintptr_t)&st, 0, 0) && S_ISSOCK(st.st_mode) && st.st_uid == own_uid && st.st_nlink == 1)
-		lind_import_syscall(SYS_fchownat, (uint64_t)fd, (uintptr_t)"", uid, st.st_gid == own_gid ? gid : UINT32_MAX, AT_EMPTY_PATH, 0);
+	if (fd >= 0 && !own(SYS_fstat, (uint64_t)fd, (uintptr_t)&st, 0, 0) && S_ISSOCK(st.st_mode) &&
+	    st.st_uid == own_uid && st.st_nlink == 1)
+		lind_import_syscall(SYS_fchownat, (uint64_t)fd, (uintptr_t)"", uid,
+		    st.st_gid == own_gid ? gid : UINT32_MAX, AT_EMPTY_PATH, 0);
 	own_close(fd);
 }
 
@@ -102,7 +104,8 @@ static int64_t bind_at(const struct lind_call *c, const struct lind_place *place
 }
 
 /* A copy of the address that argument `at` is. 1 if it is a path, which is then in `path`. */
-static int64_t copy_address(const struct lind_call *c, int at, struct sockaddr_storage *to, char path[sizeof(struct sockaddr_un)])
+static int64_t copy_address(
+    const struct lind_call *c, int at, struct sockaddr_storage *to, char path[sizeof(struct sockaddr_un)])
 {
 	uint32_t length = lind_arg32(c, at + 1);
 	int64_t r;
@@ -114,7 +117,8 @@ static int64_t copy_address(const struct lind_call *c, int at, struct sockaddr_s
 		return -EINVAL;
 	if ((r = lind_read(c->args[at], to, length)) < 0)
 		return r;
-	if (length <= SUN_PATH || length > sizeof(struct sockaddr_un) || to->ss_family != AF_UNIX || !((char *)to)[SUN_PATH])
+	if (length <= SUN_PATH || length > sizeof(struct sockaddr_un) || to->ss_family != AF_UNIX ||
+	    !((char *)to)[SUN_PATH])
 		return 0;
 	memcpy(path, (char *)to + SUN_PATH, sizeof(struct sockaddr_un) - SUN_PATH);
 	path[sizeof(struct sockaddr_un) - SUN_PATH] = 0;
@@ -140,7 +144,8 @@ int64_t lind_path_bind(const struct lind_call *c, const struct lind_view *view, 
 
 	if (r < 1)
 		return r < 0 ? r : forward_copy(c, 1, &address);
-	r = lind_path_walk(view, c->target, (struct lind_arg){ (uint64_t)(int64_t)AT_FDCWD, c->target }, path, LIND_WALK_NAME, &place);
+	r = lind_path_walk(
+	    view, c->target, (struct lind_arg){ (uint64_t)(int64_t)AT_FDCWD, c->target }, path, LIND_WALK_NAME, &place);
 	if (r)
 		return r;
 	if (decide)
@@ -186,12 +191,14 @@ static int64_t reach_at(const struct lind_call *c, int at, const struct lind_pla
 	do {
 		pthread_mutex_lock(&working);
 		if (!sends && waits)
-			lind_call(SYS_fcntl, c->target, c->args[0], number(F_SETFL), number((uint64_t)flags | O_NONBLOCK), none, none, none);
+			lind_call(SYS_fcntl, c->target, c->args[0], number(F_SETFL),
+			    number((uint64_t)flags | O_NONBLOCK), none, none, none);
 		r = place->dir < 0 ? 0 : own(SYS_fchdir, (uint64_t)place->dir, 0, 0, 0);
 		if (!r)
 			r = make_here(&there);
 		if (!sends && waits)
-			lind_call(SYS_fcntl, c->target, c->args[0], number(F_SETFL), number((uint64_t)flags), none, none, none);
+			lind_call(SYS_fcntl, c->target, c->args[0], number(F_SETFL), number((uint64_t)flags), none,
+			    none, none);
 		pthread_mutex_unlock(&working);
 		if (r != -EAGAIN || !waits)
 			break;
@@ -211,7 +218,8 @@ int64_t lind_path_reach(const struct lind_call *c, const struct lind_view *view)
 
 	if (r < 1)
 		return r < 0 ? r : forward_copy(c, at, &address);
-	r = lind_path_walk(view, c->target, (struct lind_arg){ (uint64_t)(int64_t)AT_FDCWD, c->target }, path, LIND_WALK_FOLLOW, &place);
+	r = lind_path_walk(view, c->target, (struct lind_arg){ (uint64_t)(int64_t)AT_FDCWD, c->target }, path,
+	    LIND_WALK_FOLLOW, &place);
 	if (r)
 		return r;
 	if (place.object < 0)

@@ -32,7 +32,7 @@ static int64_t open_program(const struct lind_call *c, const struct lind_place *
 /* How a script is known to its interpreter. */
 struct known {
 	char name[PATH_MAX];
-	bool leads_nowhere;	/* it begins at a descriptor that exec closes */
+	bool leads_nowhere; /* it begins at a descriptor that exec closes */
 };
 
 /* A script that is named from a descriptor is known by a name that begins there. */
@@ -46,9 +46,11 @@ static int64_t known_as(const struct lind_call *c, struct lind_arg dir, const ch
 		strcpy(known->name, path);
 		return 0;
 	}
-	if (snprintf(known->name, sizeof known->name, "/dev/fd/%d%s%s", fd, *path ? "/" : "", path) >= (int)sizeof known->name)
+	if (snprintf(known->name, sizeof known->name, "/dev/fd/%d%s%s", fd, *path ? "/" : "", path) >=
+	    (int)sizeof known->name)
 		return -ENAMETOOLONG;
-	int64_t flags = lind_call(SYS_fcntl, c->target, dir, (struct lind_arg){ F_GETFD, c->target }, none, none, none, none);
+	int64_t flags =
+	    lind_call(SYS_fcntl, c->target, dir, (struct lind_arg){ F_GETFD, c->target }, none, none, none, none);
 	known->leads_nowhere = flags > 0 && flags & FD_CLOEXEC;
 	return 0;
 }
@@ -60,7 +62,8 @@ static int64_t begin(const struct lind_call *c, int fd, const char *found, struc
 	struct lind_call own = *c;
 
 	if (c->nr != SYS_spawn)
-		return lind_call(SYS_execveat, c->target, number((uint64_t)fd), lind_mine(""), argv, envp, number(AT_EMPTY_PATH), number(0));
+		return lind_call(SYS_execveat, c->target, number((uint64_t)fd), lind_mine(""), argv, envp,
+		    number(AT_EMPTY_PATH), number(0));
 	own.args[0] = lind_mine(found);
 	own.args[1] = argv;
 	return lind_forward(&own);
@@ -68,7 +71,8 @@ static int64_t begin(const struct lind_call *c, int fd, const char *found, struc
 
 /* One look: runs the program that was found, or, if it is a script, says by AGAIN that `path`,
  * `argv` are now its interpreter's. */
-static int64_t run(const struct lind_call *c, int fd, const char *found, char *path, struct known *known, struct lind_script_words *w, struct lind_arg *argv, struct lind_arg envp)
+static int64_t run(const struct lind_call *c, int fd, const char *found, char *path, struct known *known,
+    struct lind_script_words *w, struct lind_arg *argv, struct lind_arg envp)
 {
 	char head[SCRIPT_HEAD + 1], *name;
 	int64_t length = own(SYS_pread64, (uint64_t)fd, (uintptr_t)head, SCRIPT_HEAD, 0), r;
@@ -96,7 +100,8 @@ int64_t lind_path_exec(const struct lind_call *c, const struct lind_view *view, 
 	uint32_t flags = at ? lind_arg32(c, 4) : 0;
 	struct lind_arg dir = at ? c->args[0] : (struct lind_arg){ (uint64_t)(int64_t)AT_FDCWD, c->target };
 	struct lind_arg argv = c->args[at ? 2 : 1], envp = c->args[at ? 3 : 2];
-	unsigned how = (flags & AT_SYMLINK_NOFOLLOW ? 0 : LIND_WALK_FOLLOW) | (flags & AT_EMPTY_PATH ? LIND_WALK_EMPTY : 0);
+	unsigned how =
+	    (flags & AT_SYMLINK_NOFOLLOW ? 0 : LIND_WALK_FOLLOW) | (flags & AT_EMPTY_PATH ? LIND_WALK_EMPTY : 0);
 	struct lind_script_words w = { 0 };
 	struct known known;
 	char path[PATH_MAX];
@@ -112,7 +117,8 @@ int64_t lind_path_exec(const struct lind_call *c, const struct lind_view *view, 
 		struct lind_place place;
 		int64_t fd;
 
-		if ((r = depth > SCRIPT_INTERPRETERS ? -ELOOP : lind_path_walk(view, c->target, dir, path, how, &place)))
+		if ((r = depth > SCRIPT_INTERPRETERS ? -ELOOP
+						     : lind_path_walk(view, c->target, dir, path, how, &place)))
 			break;
 		r = place.object >= 0 && decide ? decide(c, LIND_DOES_EXEC, &place, arg) : 0;
 		r = fd = r ? r : open_program(c, &place);

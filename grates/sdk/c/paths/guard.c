@@ -10,12 +10,12 @@
 #include "guard.h"
 #include "walk.h"
 
-#define DESCRIPTORS 4096	/* that a grate may be started with */
+#define DESCRIPTORS 4096 /* that a grate may be started with */
 /* What stat says of the kernel's own trees. */
-#define PTS_DEVICE 0xfff000fbu	/* the lowest of them: /dev/pts, /dev/shm, /sys, /proc, /dev */
+#define PTS_DEVICE 0xfff000fbu /* the lowest of them: /dev/pts, /dev/shm, /sys, /proc, /dev */
 #define DEV_DEVICE 0xfff000ffu
 
-#define GIVEN 64		/* descriptors that are remembered of those that the grate was started with */
+#define GIVEN 64  /* descriptors that are remembered of those that the grate was started with */
 
 static const struct lind_guard *guard;
 /* The descriptors that the user has opened for the program. */
@@ -71,7 +71,8 @@ static bool may_change_all_in(const char *directory, unsigned effect)
 
 static bool is_special(const struct lind_place *place)
 {
-	return place->object >= 0 && !S_ISREG(place->st.st_mode) && !S_ISDIR(place->st.st_mode) && !S_ISLNK(place->st.st_mode);
+	return place->object >= 0 && !S_ISREG(place->st.st_mode) && !S_ISDIR(place->st.st_mode) &&
+	    !S_ISLNK(place->st.st_mode);
 }
 
 /*
@@ -84,7 +85,7 @@ bool guard_is_kernels(const struct lind_place *place)
 	struct stat st;
 
 	return place->dir >= 0 && !own(SYS_fstat, (uint64_t)place->dir, (uintptr_t)&st, 0, 0) &&
-		st.st_dev >= PTS_DEVICE && st.st_dev <= DEV_DEVICE;
+	    st.st_dev >= PTS_DEVICE && st.st_dev <= DEV_DEVICE;
 }
 
 /* A file without a name has one when it is asked about: in its directory. */
@@ -112,7 +113,8 @@ bool guard_moves_a_directory(uint32_t nr, unsigned effect, const struct lind_pla
 /* rename to a name that is there, and is not to be replaced. */
 static bool finds_its_name_taken(const struct lind_call *c, unsigned effect, const struct lind_place *place)
 {
-	return c->nr == SYS_renameat2 && lind_arg32(c, 4) & RENAME_NOREPLACE && effect & LIND_DOES_CREATE && place->object >= 0;
+	return c->nr == SYS_renameat2 && lind_arg32(c, 4) & RENAME_NOREPLACE && effect & LIND_DOES_CREATE &&
+	    place->object >= 0;
 }
 
 /* rmdir of a directory that has something in it: three entries, of which two are its own and its
@@ -138,7 +140,8 @@ static bool finds_something_in_it(const struct lind_call *c, const struct lind_p
 /* Writing to a file is like creating it: where no file may be created, none may be written to. */
 static unsigned with_contents(unsigned effect, const struct lind_place *place)
 {
-	return effect & LIND_DOES_WRITE && place->object >= 0 && S_ISREG(place->st.st_mode) ? effect | LIND_DOES_CREATE : effect;
+	return effect & LIND_DOES_WRITE && place->object >= 0 && S_ISREG(place->st.st_mode) ? effect | LIND_DOES_CREATE
+											    : effect;
 }
 
 /*
@@ -150,14 +153,15 @@ static bool was_given(unsigned effect, const struct lind_place *place)
 {
 	struct stat st;
 
-	if ((*place->path == '/' && !guard->keeps_given) || place->object < 0 || effect & ~(LIND_DOES_WRITE | LIND_DOES_CREATE))
+	if ((*place->path == '/' && !guard->keeps_given) || place->object < 0 ||
+	    effect & ~(LIND_DOES_WRITE | LIND_DOES_CREATE))
 		return false;
 	for (size_t i = 0; i < given_count; i++) {
 		uint64_t fd = (uint64_t)given[i];
 		int64_t flags = own(SYS_fcntl, fd, F_GETFL, 0, 0);
 
-		if (flags >= 0 && flags & O_ACCMODE && !(flags & O_PATH) && !own(SYS_fstat, fd, (uintptr_t)&st, 0, 0) && st.st_dev == place->st.st_dev &&
-		    st.st_ino == place->st.st_ino)
+		if (flags >= 0 && flags & O_ACCMODE && !(flags & O_PATH) && !own(SYS_fstat, fd, (uintptr_t)&st, 0, 0) &&
+		    st.st_dev == place->st.st_dev && st.st_ino == place->st.st_ino)
 			return true;
 	}
 	return false;
@@ -180,13 +184,15 @@ static bool say_the_same(uint64_t target, const struct lind_place *one, const st
 	int64_t fd[2], n = 0, at = 0;
 	bool same = false;
 
-	if (!S_ISREG(one->st.st_mode) || !S_ISREG(other->st.st_mode) || one->st.st_size != other->st.st_size || one->st.st_size > COMPARED ||
-	    one->st.st_mode != other->st.st_mode || one->st.st_uid != other->st.st_uid || one->st.st_gid != other->st.st_gid ||
-	    lind_client_may(target, one->object, R_OK) || lind_client_may(target, other->object, R_OK))
+	if (!S_ISREG(one->st.st_mode) || !S_ISREG(other->st.st_mode) || one->st.st_size != other->st.st_size ||
+	    one->st.st_size > COMPARED || one->st.st_mode != other->st.st_mode || one->st.st_uid != other->st.st_uid ||
+	    one->st.st_gid != other->st.st_gid || lind_client_may(target, one->object, R_OK) ||
+	    lind_client_may(target, other->object, R_OK))
 		return false;
 	for (int i = 0; i < 2; i++) {
 		snprintf(name[i], sizeof name[i], "/proc/self/fd/%d", (i ? other : one)->object);
-		fd[i] = own(SYS_openat, (uint64_t)(int64_t)AT_FDCWD, (uintptr_t)name[i], O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0);
+		fd[i] = own(
+		    SYS_openat, (uint64_t)(int64_t)AT_FDCWD, (uintptr_t)name[i], O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0);
 	}
 	while (fd[0] >= 0 && fd[1] >= 0 && at <= COMPARED) {
 		n = own(SYS_pread64, (uint64_t)fd[0], (uintptr_t)text[0], sizeof text[0], (uint64_t)at);
@@ -210,9 +216,10 @@ static bool is_plain_rename(const struct lind_call *c)
  * nothing but takes the old name away. */
 static bool puts_the_same(const struct lind_call *c, unsigned effect, const struct lind_place *place, struct same *same)
 {
-	same->found = is_plain_rename(c) && effect & LIND_DOES_CREATE && place->object >= 0 && same->from->object >= 0 &&
-		(place->st.st_dev != same->from->st.st_dev || place->st.st_ino != same->from->st.st_ino) &&
-		say_the_same(c->target, same->from, place);
+	same->found = is_plain_rename(c) && effect & LIND_DOES_CREATE && place->object >= 0 &&
+	    same->from->object >= 0 &&
+	    (place->st.st_dev != same->from->st.st_dev || place->st.st_ino != same->from->st.st_ino) &&
+	    say_the_same(c->target, same->from, place);
 	return same->found;
 }
 
@@ -224,16 +231,20 @@ static int decide(const struct lind_call *c, unsigned effect, const struct lind_
 		return -EACCES;
 	if (asks)
 		effect = lind_arg32(c, c->nr == SYS_access ? 1 : 2) & W_OK ? LIND_DOES_WRITE : 0;
-	if (!(effect & LIND_CHANGES) || !guard_in_a_tree(place) || guard_is_kernels(place) || (is_open(c->nr) && was_given(effect, place)))
+	if (!(effect & LIND_CHANGES) || !guard_in_a_tree(place) || guard_is_kernels(place) ||
+	    (is_open(c->nr) && was_given(effect, place)))
 		return 0;
 	/* Neither can be opened to be written to: the kernel says why. */
-	if (is_open(c->nr) && place->object >= 0 && (S_ISLNK(place->st.st_mode) || (S_ISDIR(place->st.st_mode) && !(effect & LIND_DOES_CREATE))))
+	if (is_open(c->nr) && place->object >= 0 &&
+	    (S_ISLNK(place->st.st_mode) || (S_ISDIR(place->st.st_mode) && !(effect & LIND_DOES_CREATE))))
 		return 0;
 	/* Devices, fifos and sockets are not files to write to. */
 	if (!(effect & LIND_CHANGES & ~LIND_DOES_WRITE) && is_special(place))
 		return 0;
-	if (is_open(c->nr) && place->object >= 0 && S_ISDIR(place->st.st_mode) ? may_change_in(place->path, effect) :
-	    may_change(place->path, with_contents(effect, place)) && (!guard_moves_a_directory(c->nr, effect, place) || may_change_all_in(place->path, effect)))
+	if (is_open(c->nr) && place->object >= 0 && S_ISDIR(place->st.st_mode)
+		? may_change_in(place->path, effect)
+		: may_change(place->path, with_contents(effect, place)) &&
+		    (!guard_moves_a_directory(c->nr, effect, place) || may_change_all_in(place->path, effect)))
 		return 0;
 	if ((effect == LIND_DOES_CREATE && place->object >= 0) || finds_its_name_taken(c, effect, place))
 		return -EEXIST;
@@ -242,7 +253,9 @@ static int decide(const struct lind_call *c, unsigned effect, const struct lind_
 	/* Asking changes nothing, and is no reason to tell anybody; nor is what would fail in any case,
 	 * as git tries it. */
 	if (!asks && !finds_something_in_it(c, place))
-		lind_denied(c->target, c->nr, guard->refusal, guard->why ? guard->why(place->path, with_contents(effect, place)) : "may not be changed", place->path, place->path);
+		lind_denied(c->target, c->nr, guard->refusal,
+		    guard->why ? guard->why(place->path, with_contents(effect, place)) : "may not be changed",
+		    place->path, place->path);
 	/* The new name comes first: there it may be. */
 	return effect & LIND_DOES_LINK ? -EXDEV : -guard->refusal;
 }
@@ -289,7 +302,8 @@ static int64_t rename_to(const struct lind_call *c)
 	int64_t r;
 
 	if (lind_read_string(c->args[at ? 1 : 0], text, sizeof text) < 0 ||
-	    lind_path_walk(NULL, c->target, at ? c->args[0] : (struct lind_arg){ (uint64_t)(int64_t)AT_FDCWD, c->target }, text, 0, &from))
+	    lind_path_walk(NULL, c->target,
+		at ? c->args[0] : (struct lind_arg){ (uint64_t)(int64_t)AT_FDCWD, c->target }, text, 0, &from))
 		return lind_path_call(c, NULL, decide, NULL);
 	r = lind_path_call(c, NULL, decide, &same);
 	lind_place_done(&from);
@@ -330,7 +344,8 @@ static bool is_harmful(int fd, bool received)
 	struct lind_place place = { .dir = -1, .object = fd };
 	int64_t flags = own(SYS_fcntl, (uint64_t)fd, F_GETFL, 0, 0);
 
-	if (flags < 0 || flags & O_PATH || !(flags & O_ACCMODE) || own(SYS_fstat, (uint64_t)fd, (uintptr_t)&place.st, 0, 0))
+	if (flags < 0 || flags & O_PATH || !(flags & O_ACCMODE) ||
+	    own(SYS_fstat, (uint64_t)fd, (uintptr_t)&place.st, 0, 0))
 		return false;
 	if (!S_ISREG(place.st.st_mode) || has_no_name(&place.st))
 		return false;
@@ -385,12 +400,16 @@ static int64_t wait_for_message(const struct lind_call *c)
 {
 	struct pollfd poll = { .fd = (int)lind_arg32(c, 0), .events = POLLIN };
 	struct lind_arg none = { 0, c->target };
-	struct { int64_t sec, usec; } limit = { 0, 0 };
+	struct {
+		int64_t sec, usec;
+	} limit = { 0, 0 };
 	uint32_t size = sizeof limit;
-	int64_t r = lind_call(SYS_getsockopt, c->target, c->args[0], number(SOL_SOCKET), number(SO_RCVTIMEO), lind_mine(&limit), lind_mine(&size), none);
+	int64_t r = lind_call(SYS_getsockopt, c->target, c->args[0], number(SOL_SOCKET), number(SO_RCVTIMEO),
+	    lind_mine(&limit), lind_mine(&size), none);
 	int milliseconds = !r && (limit.sec || limit.usec) ? (int)(limit.sec * 1000 + (limit.usec + 999) / 1000) : -1;
 
-	r = lind_call(SYS_poll, c->target, lind_mine(&poll), number(1), number((uint64_t)(int64_t)milliseconds), none, none, none);
+	r = lind_call(SYS_poll, c->target, lind_mine(&poll), number(1), number((uint64_t)(int64_t)milliseconds), none,
+	    none, none);
 	return r ? r : -EAGAIN;
 }
 
@@ -427,7 +446,8 @@ static void hand_over(const struct lind_call *c, struct lind_message *m, bool cl
 		/* Rights come last: what follows would have to move otherwise. */
 		m->own.msg_flags |= MSG_CTRUNC;
 		part->cmsg_len = CMSG_LEN(kept * sizeof *numbers);
-		m->own.msg_controllen = (socklen_t)((char *)part - (char *)m->own.msg_control) + (kept ? part->cmsg_len : 0);
+		m->own.msg_controllen =
+		    (socklen_t)((char *)part - (char *)m->own.msg_control) + (kept ? part->cmsg_len : 0);
 		return;
 	}
 }

@@ -8,7 +8,7 @@
 #include "walk.h"
 
 /* How deep, and for how many entries, a directory is searched before it may be moved. */
-#define DEEPEST 64
+#define DEEPEST      64
 #define MOST_ENTRIES 100000
 
 /* A file without a path is none that a policy knows. */
@@ -19,7 +19,8 @@ static bool readable(const struct lind_guard *guard, const char *path)
 
 static bool hides_something(const struct lind_guard *guard, int directory, const char *path, int depth, unsigned *left);
 
-static bool entry_hides_something(const struct lind_guard *guard, int directory, const char *path, const struct dirent *entry, int depth, unsigned *left)
+static bool entry_hides_something(const struct lind_guard *guard, int directory, const char *path,
+    const struct dirent *entry, int depth, unsigned *left)
 {
 	char below[LIND_PATH_MAX];
 	bool hides;
@@ -27,14 +28,16 @@ static bool entry_hides_something(const struct lind_guard *guard, int directory,
 
 	if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
 		return false;
-	if (!*left || snprintf(below, sizeof below, "%s/%s", strcmp(path, "/") ? path : "", entry->d_name) >= (int)sizeof below)
+	if (!*left ||
+	    snprintf(below, sizeof below, "%s/%s", strcmp(path, "/") ? path : "", entry->d_name) >= (int)sizeof below)
 		return true;
 	--*left;
 	if (!readable(guard, below))
 		return true;
 	if (entry->d_type != DT_DIR && entry->d_type != DT_UNKNOWN)
 		return false;
-	fd = own(SYS_openat, (uint64_t)directory, (uintptr_t)entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0);
+	fd = own(SYS_openat, (uint64_t)directory, (uintptr_t)entry->d_name,
+	    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0);
 	if (fd < 0)
 		return fd != -ENOTDIR && fd != -ENOENT && fd != -ELOOP;
 	hides = hides_something(guard, (int)fd, below, depth + 1, left);
@@ -94,11 +97,13 @@ static bool reads(const struct lind_call *c, unsigned effect)
 	}
 }
 
-bool guard_may_read(const struct lind_guard *guard, const struct lind_call *c, unsigned effect, const struct lind_place *place)
+bool guard_may_read(
+    const struct lind_guard *guard, const struct lind_call *c, unsigned effect, const struct lind_place *place)
 {
 	bool asks = c->nr == SYS_access || c->nr == SYS_faccessat || c->nr == SYS_faccessat2;
 
-	if (!guard->may_read || !reads(c, effect) || place->object < 0 || !guard_in_a_tree(place) || guard_is_kernels(place))
+	if (!guard->may_read || !reads(c, effect) || place->object < 0 || !guard_in_a_tree(place) ||
+	    guard_is_kernels(place))
 		return true;
 	if (readable(guard, place->path) &&
 	    (!guard_moves_a_directory(c->nr, effect, place) || !takes_hidden_files_away(guard, place)))
@@ -116,7 +121,8 @@ bool guard_may_read_fd(const struct lind_guard *guard, int fd)
 	if (!guard->may_read || flags < 0 || own(SYS_fstat, (uint64_t)fd, (uintptr_t)&place.st, 0, 0))
 		return true;
 	/* A descriptor that only names a file is judged when it is opened. */
-	if (flags & O_PATH || (flags & O_ACCMODE) == O_WRONLY || !(S_ISREG(place.st.st_mode) || S_ISDIR(place.st.st_mode)))
+	if (flags & O_PATH || (flags & O_ACCMODE) == O_WRONLY ||
+	    !(S_ISREG(place.st.st_mode) || S_ISDIR(place.st.st_mode)))
 		return true;
 	return lind_kernel_name(fd, place.path) || readable(guard, place.path);
 }

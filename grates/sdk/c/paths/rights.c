@@ -8,24 +8,28 @@
 #include <unistd.h>
 #include "walk.h"
 
-#define EFFECTIVE_IDS 0x200	/* AT_EACCESS, which libc has as a number of its own */
+#define EFFECTIVE_IDS 0x200 /* AT_EACCESS, which libc has as a number of its own */
 
 int64_t lind_client_may(uint64_t target, int object, int mode)
 {
 	struct lind_arg none = { 0, target };
 
 	return lind_call(SYS_faccessat2, target, number((uint64_t)object), lind_mine(""), number((uint64_t)mode),
-		number(EFFECTIVE_IDS | AT_EMPTY_PATH), none, none);
+	    number(EFFECTIVE_IDS | AT_EMPTY_PATH), none, none);
 }
 
 bool lind_client_can(uint64_t target, unsigned capability)
 {
-	struct { uint32_t version, pid; } header = { _LINUX_CAPABILITY_VERSION_3, 0 };
-	struct { uint32_t effective, permitted, inheritable; } sets[2] = { 0 };
+	struct {
+		uint32_t version, pid;
+	} header = { _LINUX_CAPABILITY_VERSION_3, 0 };
+	struct {
+		uint32_t effective, permitted, inheritable;
+	} sets[2] = { 0 };
 	struct lind_arg none = { 0, target };
 
 	return lind_call(SYS_capget, target, lind_mine(&header), lind_mine(sets), none, none, none, none) >= 0 &&
-		sets[capability / 32].effective & 1u << capability % 32;
+	    sets[capability / 32].effective & 1u << capability % 32;
 }
 
 /* An id that does not exist changes nothing, and the answer is the one that counts. */
@@ -33,7 +37,8 @@ uint32_t lind_client_file_id(uint64_t target, bool group)
 {
 	struct lind_arg none = { 0, target };
 
-	return (uint32_t)lind_call(group ? SYS_setfsgid : SYS_setfsuid, target, (struct lind_arg){ UINT32_MAX, target }, none, none, none, none, none);
+	return (uint32_t)lind_call(group ? SYS_setfsgid : SYS_setfsuid, target, (struct lind_arg){ UINT32_MAX, target },
+	    none, none, none, none, none);
 }
 
 static bool owns(uint64_t target, const struct stat *st)
@@ -54,7 +59,10 @@ int64_t lind_client_may_attribute(uint64_t target, const struct lind_place *plac
 	if (begins(name, "trusted."))
 		return lind_client_can(target, CAP_SYS_ADMIN) ? 0 : write ? -EPERM : -ENODATA;
 	if (begins(name, "security."))
-		return !write || lind_client_can(target, strcmp(name, "security.capability") ? CAP_SYS_ADMIN : CAP_SETFCAP) ? 0 : -EPERM;
+		return !write ||
+			lind_client_can(target, strcmp(name, "security.capability") ? CAP_SYS_ADMIN : CAP_SETFCAP)
+		    ? 0
+		    : -EPERM;
 	if (begins(name, "system."))
 		return !write || owns(target, &place->st) ? 0 : -EPERM;
 	if (begins(name, "user.")) {

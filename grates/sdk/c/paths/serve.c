@@ -5,7 +5,6 @@
 /* How often a walk is made again when a link appeared where it had found none. */
 #define PATIENCE 16
 
-
 const struct lind_file_use *lind_file_use(uint32_t nr)
 {
 	size_t low = 0, high = sizeof lind_file_uses / sizeof *lind_file_uses;
@@ -46,8 +45,15 @@ static uint32_t at_flags(const struct served *s, const struct lind_path_use *pat
 static bool takes_empty(uint32_t nr)
 {
 	switch (nr) {
-	case SYS_newfstatat: case SYS_statx: case SYS_faccessat2: case SYS_fchmodat2: case SYS_fchownat: case SYS_utimensat:
-	case SYS_linkat: case SYS_execveat: case SYS_name_to_handle_at:
+	case SYS_newfstatat:
+	case SYS_statx:
+	case SYS_faccessat2:
+	case SYS_fchmodat2:
+	case SYS_fchownat:
+	case SYS_utimensat:
+	case SYS_linkat:
+	case SYS_execveat:
+	case SYS_name_to_handle_at:
 		return true;
 	default:
 		return false;
@@ -64,13 +70,15 @@ static bool has_unknown_flags(const struct lind_call *c)
 		return lind_arg32(c, 4) & ~(AT_SYMLINK_FOLLOW | AT_EMPTY_PATH);
 	case SYS_fchownat:
 		return lind_arg32(c, 4) & ~(AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH);
-	case SYS_utimensat: case SYS_fchmodat2:
+	case SYS_utimensat:
+	case SYS_fchmodat2:
 		return lind_arg32(c, 3) & ~(AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH);
 	case SYS_faccessat2:
 		return lind_arg32(c, 3) & ~(AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH | AT_REMOVEDIR /* AT_EACCESS */);
 	case SYS_renameat2:
 		return lind_arg32(c, 4) & ~3u || (lind_arg32(c, 4) & 3) == 3;
-	case SYS_setxattr: case SYS_lsetxattr:
+	case SYS_setxattr:
+	case SYS_lsetxattr:
 		return lind_arg32(c, 4) & ~3u;
 	default:
 		return false;
@@ -104,7 +112,8 @@ static unsigned how(const struct served *s, int i)
 	if (path->effect & (LIND_DOES_CREATE | LIND_DOES_REMOVE))
 		how |= LIND_WALK_NAME;
 	/* readlinkat means a link that is open by an empty path without a flag. */
-	if ((takes_empty(s->c->nr) && flags & AT_EMPTY_PATH && path->effect != LIND_DOES_CREATE) || s->c->nr == SYS_readlinkat)
+	if ((takes_empty(s->c->nr) && flags & AT_EMPTY_PATH && path->effect != LIND_DOES_CREATE) ||
+	    s->c->nr == SYS_readlinkat)
 		how |= LIND_WALK_EMPTY;
 	return how;
 }
@@ -114,8 +123,8 @@ static bool sets_no_time(const struct lind_call *c)
 {
 	struct timespec times[2];
 
-	return c->nr == SYS_utimensat && c->args[2].value && !lind_read(c->args[2], times, sizeof times) && times[0].tv_nsec == UTIME_OMIT &&
-		times[1].tv_nsec == UTIME_OMIT;
+	return c->nr == SYS_utimensat && c->args[2].value && !lind_read(c->args[2], times, sizeof times) &&
+	    times[0].tv_nsec == UTIME_OMIT && times[1].tv_nsec == UTIME_OMIT;
 }
 
 /* Copies the paths. 1 if the call has none after all: utimensat by a descriptor. */
@@ -200,7 +209,8 @@ static int64_t attempt(struct served *s, const struct lind_view *view, lind_path
 			break;
 		if (place->object < 0 && must_exist(s, walked))
 			r = -ENOENT;
-		else if (place->slash && place->object >= 0 && !S_ISDIR(place->st.st_mode) && s->use->path[walked].effect & LIND_DOES_REMOVE)
+		else if (place->slash && place->object >= 0 && !S_ISDIR(place->st.st_mode) &&
+		    s->use->path[walked].effect & LIND_DOES_REMOVE)
 			r = -ENOTDIR;
 		else
 			r = check_view(s, walked);
@@ -245,7 +255,8 @@ int64_t lind_path_call(const struct lind_call *c, const struct lind_view *view, 
 	return r;
 }
 
-int64_t lind_path_fd_call(const struct lind_call *c, const struct lind_view *view, lind_path_decide_fn *decide, void *arg)
+int64_t lind_path_fd_call(
+    const struct lind_call *c, const struct lind_view *view, lind_path_decide_fn *decide, void *arg)
 {
 	const struct lind_file_use *use = lind_file_use(c->nr);
 	struct lind_place place;

@@ -9,7 +9,7 @@
 #include "../core/program.h"
 #include "walk.h"
 
-#define LISTED 32768	/* bytes of a directory's list at a time, as the C library asks for */
+#define LISTED 32768 /* bytes of a directory's list at a time, as the C library asks for */
 
 static const struct lind_view *view;
 
@@ -78,7 +78,8 @@ static int64_t send_one(const struct lind_call *c)
 	if (r < 0)
 		return r;
 	if (m.own.msg_name && m.own.msg_namelen > offsetof(struct sockaddr_un, sun_path) &&
-	    ((struct sockaddr *)m.own.msg_name)->sa_family == AF_UNIX && ((struct sockaddr_un *)m.own.msg_name)->sun_path[0])
+	    ((struct sockaddr *)m.own.msg_name)->sa_family == AF_UNIX &&
+	    ((struct sockaddr_un *)m.own.msg_name)->sun_path[0])
 		r = -EACCES;
 	else
 		r = lind_message_pass(&m, c, c->args[2].value);
@@ -98,11 +99,13 @@ int64_t lind_view_getcwd(const struct lind_call *c)
 	struct stat st;
 	size_t length;
 	int64_t r;
-	int fd = (int)lind_call(SYS_openat, lind_self_, here, lind_mine("."), number(O_PATH | O_DIRECTORY | O_CLOEXEC), number(0), number(0), number(0));
+	int fd = (int)lind_call(SYS_openat, lind_self_, here, lind_mine("."), number(O_PATH | O_DIRECTORY | O_CLOEXEC),
+	    number(0), number(0), number(0));
 
 	if (fd < 0)
 		return fd;
-	if (!(r = lind_view_name(view, fd, path)) && !(r = own(SYS_fstat, (uint64_t)fd, (uintptr_t)&st, 0, 0)) && !st.st_nlink)
+	if (!(r = lind_view_name(view, fd, path)) && !(r = own(SYS_fstat, (uint64_t)fd, (uintptr_t)&st, 0, 0)) &&
+	    !st.st_nlink)
 		r = -ENOENT;
 	own_close(fd);
 	if (r)
@@ -162,7 +165,8 @@ int64_t lind_view_list(const struct lind_call *c)
 	}
 	/* Nothing left of a list is not its end. */
 	do {
-		r = lind_call(SYS_getdents64, c->target, number((uint64_t)fd), lind_mine(list), number(size), none, none, none);
+		r = lind_call(
+		    SYS_getdents64, c->target, number((uint64_t)fd), lind_mine(list), number(size), none, none, none);
 		if (r <= 0)
 			break;
 		r = (int64_t)without_hidden(list, (size_t)r, path);

@@ -149,7 +149,8 @@ static bool covered(const struct lind_view *view, const char *path, const struct
 	size_t length = except ? strlen(except->at) : 0;
 
 	for (size_t i = 0; i < view->count; i++)
-		if (&view->binds[i] != except && strlen(view->binds[i].at) >= length && lind_path_below(path, view->binds[i].at))
+		if (&view->binds[i] != except && strlen(view->binds[i].at) >= length &&
+		    lind_path_below(path, view->binds[i].at))
 			return true;
 	return false;
 }
@@ -167,8 +168,8 @@ bool lind_view_hides_in(const struct lind_view *view, const char *path)
 	size_t length = strcmp(path, "/") ? strlen(path) : 0;
 
 	for (size_t i = 0; i < view->count; i++)
-		if (view->binds[i].fd < 0 && !strncmp(view->binds[i].at, path, length) && view->binds[i].at[length] == '/' &&
-		    !strchr(view->binds[i].at + length + 1, '/'))
+		if (view->binds[i].fd < 0 && !strncmp(view->binds[i].at, path, length) &&
+		    view->binds[i].at[length] == '/' && !strchr(view->binds[i].at + length + 1, '/'))
 			return true;
 	return false;
 }

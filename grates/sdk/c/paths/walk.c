@@ -10,12 +10,12 @@ struct walk {
 	uint64_t target;
 	unsigned how;
 	struct lind_place *out;
-	int at;				/* the directory we are in */
-	char text[LIND_PATH_MAX];	/* its path; empty for the root */
-	char rest[2 * PATH_MAX];	/* what is still to go; links are put in front */
-	size_t next;			/* where in rest */
+	int at;    /* the directory we are in */
+	char text[LIND_PATH_MAX]; /* its path; empty for the root */
+	char rest[2 * PATH_MAX]; /* what is still to go; links are put in front */
+	size_t next;   /* where in rest */
 	int links;
-	const char *dots;		/* the last name, if it was `..` */
+	const char *dots;  /* the last name, if it was `..` */
 };
 
 /* Takes `fd` as the directory we are in. */
@@ -31,8 +31,9 @@ static int enter(struct walk *w, int fd)
 static int enter_root(struct walk *w)
 {
 	w->text[0] = 0;
-	return enter(w, w->view ? (int)own(SYS_openat, (uint64_t)w->view->root, (uintptr_t)".", O_PATH | O_DIRECTORY | O_CLOEXEC, 0) :
-		own_look(AT_FDCWD, "/", O_DIRECTORY));
+	return enter(w,
+	    w->view ? (int)own(SYS_openat, (uint64_t)w->view->root, (uintptr_t)".", O_PATH | O_DIRECTORY | O_CLOEXEC, 0)
+		    : own_look(AT_FDCWD, "/", O_DIRECTORY));
 }
 
 /* Takes a directory that was not reached by a name from where we are. */
@@ -50,8 +51,8 @@ static int enter_elsewhere(struct walk *w, int fd)
 /* The directory of an argument, which may be another one by its number a moment later. */
 static int open_start(struct lind_arg dir)
 {
-	return (int)lind_call(SYS_openat, lind_self_, dir, lind_mine("."), number(O_PATH | O_DIRECTORY | O_CLOEXEC), number(0),
-		number(0), number(0));
+	return (int)lind_call(SYS_openat, lind_self_, dir, lind_mine("."), number(O_PATH | O_DIRECTORY | O_CLOEXEC),
+	    number(0), number(0), number(0));
 }
 
 /* Our own descriptor of an argument's file. The grate runs no other program that could inherit
@@ -130,7 +131,8 @@ static int up(struct walk *w)
 	if (w->view)
 		return climb_by_name(w);
 	memcpy(text, w->text, strlen(w->text) + 1);
-	r = enter_elsewhere(w, (int)own(SYS_openat, (uint64_t)w->at, (uintptr_t)"..", O_PATH | O_DIRECTORY | O_CLOEXEC, 0));
+	r = enter_elsewhere(
+	    w, (int)own(SYS_openat, (uint64_t)w->at, (uintptr_t)"..", O_PATH | O_DIRECTORY | O_CLOEXEC, 0));
 	if (r != -ENOENT)
 		return r;
 	/* The kernel does not know directories that another grate keeps. */
@@ -151,7 +153,9 @@ static int enter_working(struct walk *w, struct lind_arg dir)
 
 	if (r != -ENOENT || w->view || w->at < 0 || own(SYS_fstat, (uint64_t)w->at, (uintptr_t)&was, 0, 0))
 		return (int)r;
-	if (lind_call(SYS_getcwd, dir.cage, lind_mine(path), number(sizeof path), number(0), number(0), number(0), number(0)) < 0 || *path != '/')
+	if (lind_call(SYS_getcwd, dir.cage, lind_mine(path), number(sizeof path), number(0), number(0), number(0),
+		number(0)) < 0 ||
+	    *path != '/')
 		return -ENOENT;
 	if ((r = enter_by_name(w, path)) || (r = own(SYS_fstat, (uint64_t)w->at, (uintptr_t)&is, 0, 0)))
 		return (int)r;
@@ -212,7 +216,8 @@ static int arrive(struct walk *w, int fd)
 		return r;
 	}
 	if (S_ISDIR(st.st_mode)) {
-		r = enter_elsewhere(w, (int)own(SYS_openat, (uint64_t)fd, (uintptr_t)".", O_PATH | O_DIRECTORY | O_CLOEXEC, 0));
+		r = enter_elsewhere(
+		    w, (int)own(SYS_openat, (uint64_t)fd, (uintptr_t)".", O_PATH | O_DIRECTORY | O_CLOEXEC, 0));
 		own_close(fd);
 		return r;
 	}
@@ -235,7 +240,8 @@ static int follow_in_proc(struct walk *w, const char *name)
 {
 	char text[PATH_MAX], directory[PATH_MAX];
 	struct lind_arg fd, at = number((uint64_t)w->at);
-	int64_t length = lind_call(SYS_readlinkat, w->target, at, lind_mine(name), lind_mine(text), number(PATH_MAX - 1), number(0), number(0));
+	int64_t length = lind_call(SYS_readlinkat, w->target, at, lind_mine(name), lind_mine(text),
+	    number(PATH_MAX - 1), number(0), number(0));
 	size_t end;
 	int r;
 
@@ -258,7 +264,8 @@ static int follow_in_proc(struct walk *w, const char *name)
 		/* The kernel's own may be another one, where another grate keeps it. */
 		if (is_of_process(directory, w->target))
 			return enter_working(w, (struct lind_arg){ (uint64_t)(int64_t)AT_FDCWD, w->target });
-		return enter_elsewhere(w, (int)own(SYS_openat, (uint64_t)w->at, (uintptr_t)name, O_PATH | O_DIRECTORY | O_CLOEXEC, 0));
+		return enter_elsewhere(
+		    w, (int)own(SYS_openat, (uint64_t)w->at, (uintptr_t)name, O_PATH | O_DIRECTORY | O_CLOEXEC, 0));
 	}
 	return expand(w, text);
 }
@@ -267,7 +274,9 @@ static int follow_in_proc(struct walk *w, const char *name)
 static int follow(struct walk *w, int fd, const char *name)
 {
 	char text[PATH_MAX];
-	struct { uint64_t type, more[32]; } fs;
+	struct {
+		uint64_t type, more[32];
+	} fs;
 	int64_t length;
 
 	if (!own(SYS_fstatfs, (uint64_t)w->at, (uintptr_t)&fs, 0, 0) && fs.type == PROC_SUPER_MAGIC)
@@ -417,7 +426,7 @@ static int begin(struct walk *w, struct lind_arg dir, const char *path)
 }
 
 int lind_path_walk(const struct lind_view *view, uint64_t target, struct lind_arg dir, const char *path, unsigned how,
-	struct lind_place *place)
+    struct lind_place *place)
 {
 	struct walk w = { .view = view, .target = target, .how = how, .out = place, .at = -1 };
 	int r;

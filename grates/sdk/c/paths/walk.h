@@ -7,7 +7,6 @@
 #include <lind/paths.h>
 #include <linux/magic.h>
 
-
 /* The grate's own system calls, by its own table: result or negative errno. */
 static inline int64_t own(uint32_t nr, uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3)
 {
@@ -23,7 +22,8 @@ static inline void own_close(int fd)
 /* Opens a name in a directory of ours, to be looked at only. Links are not followed. */
 static inline int own_look(int dir, const char *name, int flags)
 {
-	return (int)own(SYS_openat, (uint64_t)(int64_t)dir, (uintptr_t)name, (uint64_t)(O_PATH | O_CLOEXEC | O_NOFOLLOW | flags), 0);
+	return (int)own(SYS_openat, (uint64_t)(int64_t)dir, (uintptr_t)name,
+	    (uint64_t)(O_PATH | O_CLOEXEC | O_NOFOLLOW | flags), 0);
 }
 
 static inline struct lind_arg number(uint64_t value)
@@ -32,9 +32,9 @@ static inline struct lind_arg number(uint64_t value)
 }
 
 struct lind_bind {
-	char *at;	/* in the view */
-	char *what;	/* its name outside */
-	int fd;		/* what is there; -1 if nothing is to be there */
+	char *at; /* in the view */
+	char *what; /* its name outside */
+	int fd;  /* what is there; -1 if nothing is to be there */
 	bool directory;
 };
 

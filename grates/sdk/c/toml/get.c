@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const types[] = { "?", "a table", "an array", "a string", "an integer", "a number", "true or false" };
+static const char *const types[] = { "?", "a table", "an array", "a string", "an integer", "a number",
+	"true or false" };
 
 void lind_toml_die(const struct lind_toml *at, const char *format, ...)
 {
@@ -89,7 +90,8 @@ static const struct lind_toml *mistyped(struct lind_toml *table, const char *key
 {
 	const struct lind_toml *v = lind_toml_first(table);
 
-	while (v && (v->asked || strlen(key) > LONGEST_KEY || strlen(v->key) > LONGEST_KEY || distance(v->key, key) > 2))
+	while (
+	    v && (v->asked || strlen(key) > LONGEST_KEY || strlen(v->key) > LONGEST_KEY || distance(v->key, key) > 2))
 		v = v->next;
 	return v;
 }

@@ -103,5 +103,6 @@ struct lind_toml *lind_toml_read_number(struct parser *p)
 		v->number = negative ? -v->number : v->number;
 		return v;
 	}
-	return lind_toml_fail(p, begin, "expected a value, not '%.*s'", (int)(p->at - begin < 40 ? p->at - begin : 40), begin);
+	return lind_toml_fail(
+	    p, begin, "expected a value, not '%.*s'", (int)(p->at - begin < 40 ? p->at - begin : 40), begin);
 }

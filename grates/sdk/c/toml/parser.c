@@ -55,7 +55,8 @@ static bool line_end(struct parser *p)
 	size_t n;
 
 	if (peek(p) == '#')
-		while (p->at < p->end && *p->at != '\n' && !(*p->at == '\r' && p->end - p->at > 1 && p->at[1] == '\n')) {
+		while (
+		    p->at < p->end && *p->at != '\n' && !(*p->at == '\r' && p->end - p->at > 1 && p->at[1] == '\n')) {
 			if (!(n = lind_toml_read_char(p)))
 				return false;
 			p->at += n;
@@ -93,7 +94,8 @@ static struct lind_toml *find(const struct lind_toml *table, const char *name)
 	return v;
 }
 
-static struct lind_toml *add_table(struct parser *p, struct lind_toml *in, const char *where, const char *name, uint8_t made)
+static struct lind_toml *add_table(
+    struct parser *p, struct lind_toml *in, const char *where, const char *name, uint8_t made)
 {
 	struct lind_toml *table = lind_toml_new(p, where, LIND_TOML_TABLE);
 
@@ -120,7 +122,8 @@ static struct lind_toml *array(struct parser *p)
 			return NULL;
 		append(all, v);
 		if (!accept(p, ',') && peek(p) != ']')
-			return lind_toml_fail(p, p->at, "expected , or ] in the array that begins in line %u", all->line);
+			return lind_toml_fail(
+			    p, p->at, "expected , or ] in the array that begins in line %u", all->line);
 	}
 	return NULL;
 }
@@ -166,7 +169,10 @@ static struct lind_toml *value(struct parser *p)
 	if (c == '[' || c == '{')
 		return nested(p);
 	if (c == '"' || c == '\'')
-		return (v = lind_toml_new(p, p->at, LIND_TOML_STRING)) && (v->string = lind_toml_read_string(p, &v->length)) ? v : NULL;
+		return (v = lind_toml_new(p, p->at, LIND_TOML_STRING)) &&
+			(v->string = lind_toml_read_string(p, &v->length))
+		    ? v
+		    : NULL;
 	if ((n == 4 && !memcmp(p->at, "true", 4)) || (n == 5 && !memcmp(p->at, "false", 5))) {
 		if ((v = lind_toml_new(p, p->at, LIND_TOML_BOOL)))
 			v->truth = n == 4;
@@ -296,7 +302,9 @@ static struct lind_toml *header(struct parser *p, struct lind_toml *root)
 
 struct lind_toml *lind_toml_parse(const char *file, const char *text, size_t length, struct lind_toml_error *error)
 {
-	struct parser p = { .file = file, .at = text, .end = text + length, .line_start = text, .line = 1, .error = error };
+	struct parser p = {
+		.file = file, .at = text, .end = text + length, .line_start = text, .line = 1, .error = error
+	};
 	struct lind_toml *root, *table;
 
 	*error = (struct lind_toml_error){ 0 };

@@ -13,7 +13,8 @@ struct parser {
 };
 
 /* Reports a mistake at `where`, a place in the line that the parser is in. */
-__attribute__((format(printf, 3, 4))) void *lind_toml_fail(struct parser *p, const char *where, const char *format, ...);
+__attribute__((format(printf, 3, 4))) void *lind_toml_fail(
+    struct parser *p, const char *where, const char *format, ...);
 struct lind_toml *lind_toml_new(struct parser *p, const char *where, enum lind_toml_type type);
 
 /* A character of a comment or string. 0, with an error, if it may not stand there. */

@@ -15,7 +15,8 @@ static size_t utf8(const char *s, const char *end)
 		if ((b[i] & 0xc0) != 0x80)
 			return 0;
 	/* Too long, a surrogate, beyond the last. */
-	if ((*b == 0xe0 && b[1] < 0xa0) || (*b == 0xed && b[1] > 0x9f) || (*b == 0xf0 && b[1] < 0x90) || (*b == 0xf4 && b[1] > 0x8f))
+	if ((*b == 0xe0 && b[1] < 0xa0) || (*b == 0xed && b[1] > 0x9f) || (*b == 0xf0 && b[1] < 0x90) ||
+	    (*b == 0xf4 && b[1] > 0x8f))
 		return 0;
 	return n;
 }

@@ -1,19 +1,34 @@
 /* Implements WASI's calls on descriptors. WASI's descriptors are the kernel's. */
 #include "wasi.h"
 
-enum { S_IFMT = 0170000, S_IFSOCK = 0140000, S_IFLNK = 0120000, S_IFREG = 0100000, S_IFBLK = 060000, S_IFDIR = 040000, S_IFCHR = 020000 };
+enum {
+	S_IFMT = 0170000,
+	S_IFSOCK = 0140000,
+	S_IFLNK = 0120000,
+	S_IFREG = 0100000,
+	S_IFBLK = 060000,
+	S_IFDIR = 040000,
+	S_IFCHR = 020000
+};
 enum { SOL_SOCKET = 1, SO_TYPE = 3, SOCK_DGRAM = 2, UTIME_NOW = 0x3fffffff, UTIME_OMIT = 0x3ffffffe };
 
 static enum filetype type_of_mode(uint32_t mode)
 {
 	switch (mode & S_IFMT) {
-	case S_IFREG: return REGULAR;
-	case S_IFDIR: return DIRECTORY;
-	case S_IFCHR: return CHARACTER;
-	case S_IFBLK: return BLOCK;
-	case S_IFLNK: return SYMLINK;
-	case S_IFSOCK: return SOCKET_STREAM;
-	default: return UNKNOWN;
+	case S_IFREG:
+		return REGULAR;
+	case S_IFDIR:
+		return DIRECTORY;
+	case S_IFCHR:
+		return CHARACTER;
+	case S_IFBLK:
+		return BLOCK;
+	case S_IFLNK:
+		return SYMLINK;
+	case S_IFSOCK:
+		return SOCKET_STREAM;
+	default:
+		return UNKNOWN;
 	}
 }
 
@@ -25,7 +40,9 @@ enum filetype type_of(fd_t fd, struct stat *stat, result_t *error)
 	if (*error)
 		return UNKNOWN;
 	enum filetype type = type_of_mode(stat->mode);
-	if (type == SOCKET_STREAM && !CALL5(SYS_GETSOCKOPT, (int32_t)fd, SOL_SOCKET, SO_TYPE, address(&kind), address(&size)) && kind == SOCK_DGRAM)
+	if (type == SOCKET_STREAM &&
+	    !CALL5(SYS_GETSOCKOPT, (int32_t)fd, SOL_SOCKET, SO_TYPE, address(&kind), address(&size)) &&
+	    kind == SOCK_DGRAM)
 		return SOCKET_DGRAM;
 	return type;
 }
@@ -116,7 +133,9 @@ EXPORT(fd_fdstat_get) result_t fd_fdstat_get(fd_t fd, struct fdstat *to)
 		return error ? error : error_of(flags);
 	to->type = (uint8_t)type;
 	to->flags = (uint16_t)((flags & O_APPEND ? FD_APPEND : 0) | (flags & O_NONBLOCK ? FD_NONBLOCK : 0) |
-		((flags & O_SYNC) == O_SYNC ? FD_SYNC | FD_RSYNC : flags & O_DSYNC ? FD_DSYNC : 0));
+	    ((flags & O_SYNC) == O_SYNC ? FD_SYNC | FD_RSYNC
+		    : flags & O_DSYNC   ? FD_DSYNC
+					: 0));
 	to->rights = rights_of(type, flags);
 	to->inheriting = type == DIRECTORY ? R_OF_DIRECTORIES | R_OF_FILES : 0;
 	return 0;
@@ -129,7 +148,8 @@ EXPORT(fd_fdstat_set_flags) result_t fd_fdstat_set_flags(fd_t fd, uint32_t flags
 	if (now < 0 || flags & ~(uint32_t)(FD_APPEND | FD_NONBLOCK))
 		return now < 0 ? error_of(now) : WASI_INVAL;
 	now &= ~(int64_t)(O_APPEND | O_NONBLOCK);
-	return error_of(CALL3(SYS_FCNTL, (int32_t)fd, F_SETFL, now | (flags & FD_APPEND ? O_APPEND : 0) | (flags & FD_NONBLOCK ? O_NONBLOCK : 0)));
+	return error_of(CALL3(SYS_FCNTL, (int32_t)fd, F_SETFL,
+	    now | (flags & FD_APPEND ? O_APPEND : 0) | (flags & FD_NONBLOCK ? O_NONBLOCK : 0)));
 }
 
 /* The rights of a descriptor are those that it was opened with: none can be given up. */
@@ -176,7 +196,8 @@ result_t times_of(uint64_t accessed, uint64_t modified, uint32_t which, struct t
 	return 0;
 }
 
-EXPORT(fd_filestat_set_times) result_t fd_filestat_set_times(fd_t fd, uint64_t accessed, uint64_t modified, uint32_t which)
+EXPORT(fd_filestat_set_times)
+result_t fd_filestat_set_times(fd_t fd, uint64_t accessed, uint64_t modified, uint32_t which)
 {
 	struct timespec times[2];
 	result_t error = times_of(accessed, modified, which, times);
@@ -257,7 +278,9 @@ EXPORT(fd_renumber) result_t fd_renumber(fd_t from, fd_t to)
 	return error_of(CALL1(SYS_CLOSE, (int32_t)from));
 }
 
-struct prestat { uint32_t tag, length; };
+struct prestat {
+	uint32_t tag, length;
+};
 
 EXPORT(fd_prestat_get) result_t fd_prestat_get(fd_t fd, struct prestat *to)
 {
@@ -321,16 +344,17 @@ static int put(char **to, char *end, const void *from, uint32_t length)
 /* telldir(3) of a program keeps 31 bits of a cookie; the kernel's position in a directory may take
  * 63. Such a position is replaced by its number in a table of all positions that were returned,
  * counted from FIRST_TOLD. A position that finds no slot is passed on unchanged. */
-#define SLOTS (1u << 17)
+#define SLOTS      (1u << 17)
 #define FIRST_TOLD (UINT64_C(1) << 30)
-#define NO_PLACES ((uint64_t *)1)
+#define NO_PLACES  ((uint64_t *)1)
 
 static uint64_t *places(void)
 {
 	struct state *s = state();
 
 	if (!s->places) {
-		int64_t at = CALL6(SYS_MMAP, 0, SLOTS * sizeof(uint64_t), 3 /* READ | WRITE */, 0x22 /* PRIVATE | ANONYMOUS */, -1, 0);
+		int64_t at = CALL6(
+		    SYS_MMAP, 0, SLOTS * sizeof(uint64_t), 3 /* READ | WRITE */, 0x22 /* PRIVATE | ANONYMOUS */, -1, 0);
 		s->places = at < 0 ? NO_PLACES : (uint64_t *)(uint32_t)at;
 	}
 	return s->places == NO_PLACES ? NULL : s->places;
@@ -360,7 +384,9 @@ static uint64_t place_of(uint64_t cookie)
 
 static int put_entry(char **to, char *end, const struct linux_entry *from)
 {
-	struct entry entry = { .next = cookie_of((uint64_t)from->next), .ino = from->ino, .type = type_of_entry(from->type) };
+	struct entry entry = {
+		.next = cookie_of((uint64_t)from->next), .ino = from->ino, .type = type_of_entry(from->type)
+	};
 
 	while (from->name[entry.length])
 		entry.length++;

@@ -140,7 +140,8 @@ EXPORT(memory_grow) uint32_t memory_grow(uint32_t more)
 	struct state *s = state();
 	uint32_t before = s->pages;
 
-	if (more > program_most() || before > program_most() - more || !map_pages(before, more, MAP_FIXED_ANONYMOUS | NO_REPLACE))
+	if (more > program_most() || before > program_most() - more ||
+	    !map_pages(before, more, MAP_FIXED_ANONYMOUS | NO_REPLACE))
 		return (uint32_t)-1;
 	s->pages += more;
 	return before;
@@ -200,23 +201,40 @@ EXPORT(proc_exit) void proc_exit(uint32_t status)
 static int signal_of(uint32_t number)
 {
 	switch (number) {
-	case 0 ... 15: return (int)number;
-	case 16: return 17; /* CHLD */
-	case 17: return 18; /* CONT */
-	case 18: return 19; /* STOP */
-	case 19: return 20; /* TSTP */
-	case 20: return 21; /* TTIN */
-	case 21: return 22; /* TTOU */
-	case 22: return 23; /* URG */
-	case 23: return 24; /* XCPU */
-	case 24: return 25; /* XFSZ */
-	case 25: return 26; /* VTALRM */
-	case 26: return 27; /* PROF */
-	case 27: return 28; /* WINCH */
-	case 28: return 29; /* POLL */
-	case 29: return 30; /* PWR */
-	case 30: return 31; /* SYS */
-	default: return -1;
+	case 0 ... 15:
+		return (int)number;
+	case 16:
+		return 17; /* CHLD */
+	case 17:
+		return 18; /* CONT */
+	case 18:
+		return 19; /* STOP */
+	case 19:
+		return 20; /* TSTP */
+	case 20:
+		return 21; /* TTIN */
+	case 21:
+		return 22; /* TTOU */
+	case 22:
+		return 23; /* URG */
+	case 23:
+		return 24; /* XCPU */
+	case 24:
+		return 25; /* XFSZ */
+	case 25:
+		return 26; /* VTALRM */
+	case 26:
+		return 27; /* PROF */
+	case 27:
+		return 28; /* WINCH */
+	case 28:
+		return 29; /* POLL */
+	case 29:
+		return 30; /* PWR */
+	case 30:
+		return 31; /* SYS */
+	default:
+		return -1;
 	}
 }
 

@@ -7,7 +7,9 @@
  */
 #include "wasi.h"
 
-struct how { uint64_t flags, mode, resolve; };
+struct how {
+	uint64_t flags, mode, resolve;
+};
 
 /* The last part of a path, and the directory that it is in. */
 struct place {
@@ -43,7 +45,8 @@ static int64_t open_below(fd_t fd, const char *path, uint64_t flags, uint64_t mo
 	struct stat stat;
 	result_t error;
 	/* A negative number would be the working directory, which WASI does not have. */
-	int64_t opened = (int32_t)fd < 0 ? -E_BADF : CALL4(SYS_OPENAT2, (int32_t)fd, address(path), address(&how), sizeof how);
+	int64_t opened =
+	    (int32_t)fd < 0 ? -E_BADF : CALL4(SYS_OPENAT2, (int32_t)fd, address(path), address(&how), sizeof how);
 
 	if (opened == -E_NOSYS)
 		opened = walk_below((int32_t)fd, path, flags, mode);
@@ -122,7 +125,8 @@ EXPORT(path_create_directory) result_t path_create_directory(fd_t fd, const char
 	struct place place;
 	result_t error = find(fd, text, length, 0, &place);
 
-	return error ? error : leave(fd, &place, error_of(CALL3(SYS_MKDIRAT, place.directory, address(place.name), 0777)));
+	return error ? error
+		     : leave(fd, &place, error_of(CALL3(SYS_MKDIRAT, place.directory, address(place.name), 0777)));
 }
 
 static result_t stat_below(fd_t fd, uint32_t flags, const char *text, uint32_t length, int64_t *opened)
@@ -136,7 +140,8 @@ static result_t stat_below(fd_t fd, uint32_t flags, const char *text, uint32_t l
 	return error_below(*opened < 0 ? *opened : 0);
 }
 
-EXPORT(path_filestat_get) result_t path_filestat_get(fd_t fd, uint32_t flags, const char *text, uint32_t length, struct filestat *to)
+EXPORT(path_filestat_get)
+result_t path_filestat_get(fd_t fd, uint32_t flags, const char *text, uint32_t length, struct filestat *to)
 {
 	struct stat stat;
 	int64_t opened;
@@ -151,8 +156,9 @@ EXPORT(path_filestat_get) result_t path_filestat_get(fd_t fd, uint32_t flags, co
 	return error;
 }
 
-EXPORT(path_filestat_set_times) result_t path_filestat_set_times(fd_t fd, uint32_t flags, const char *text, uint32_t length,
-	uint64_t accessed, uint64_t modified, uint32_t which)
+EXPORT(path_filestat_set_times)
+result_t path_filestat_set_times(
+    fd_t fd, uint32_t flags, const char *text, uint32_t length, uint64_t accessed, uint64_t modified, uint32_t which)
 {
 	struct timespec times[2];
 	const char empty = 0;
@@ -167,7 +173,9 @@ EXPORT(path_filestat_set_times) result_t path_filestat_set_times(fd_t fd, uint32
 	return error;
 }
 
-EXPORT(path_link) result_t path_link(fd_t fd, uint32_t flags, const char *text, uint32_t length, fd_t to_fd, const char *to, uint32_t to_length)
+EXPORT(path_link)
+result_t path_link(
+    fd_t fd, uint32_t flags, const char *text, uint32_t length, fd_t to_fd, const char *to, uint32_t to_length)
 {
 	struct place from, place;
 	result_t error = flags & FOLLOW ? WASI_INVAL : find(fd, text, length, 0, &from);
@@ -176,7 +184,8 @@ EXPORT(path_link) result_t path_link(fd_t fd, uint32_t flags, const char *text, 
 		return error;
 	error = find(to_fd, to, to_length, 1, &place);
 	if (!error) {
-		error = error_of(CALL5(SYS_LINKAT, from.directory, address(from.name), place.directory, address(place.name), 0));
+		error = error_of(
+		    CALL5(SYS_LINKAT, from.directory, address(from.name), place.directory, address(place.name), 0));
 		leave(to_fd, &place, 0);
 	}
 	return leave(fd, &from, error);
@@ -186,7 +195,8 @@ enum { CREATE = 1, IS_DIRECTORY = 2, EXCLUSIVE = 4, TRUNCATE = 8 };
 
 static uint64_t open_flags(uint32_t flags, uint32_t how, uint64_t rights, uint32_t fdflags)
 {
-	int writes = (rights & (R_WRITE | R_ALLOCATE | R_FILESTAT_SET_SIZE)) != 0, reads = (rights & (R_READ | R_READDIR)) != 0;
+	int writes = (rights & (R_WRITE | R_ALLOCATE | R_FILESTAT_SET_SIZE)) != 0,
+	    reads = (rights & (R_READ | R_READDIR)) != 0;
 	uint64_t out = writes ? reads ? O_RDWR : O_WRONLY : 0;
 
 	out |= how & CREATE ? O_CREAT : 0;
@@ -213,8 +223,9 @@ static int is_link(fd_t fd, const char *path)
 	return !got && (stat.mode & 0170000) == 0120000;
 }
 
-EXPORT(path_open) result_t path_open(fd_t fd, uint32_t flags, const char *text, uint32_t length, uint32_t how, uint64_t rights,
-	uint64_t inheriting, uint32_t fdflags, fd_t *to)
+EXPORT(path_open)
+result_t path_open(fd_t fd, uint32_t flags, const char *text, uint32_t length, uint32_t how, uint64_t rights,
+    uint64_t inheriting, uint32_t fdflags, fd_t *to)
 {
 	char *path;
 	result_t error = path_of(text, length, 0, &path);
@@ -247,7 +258,8 @@ EXPORT(path_open) result_t path_open(fd_t fd, uint32_t flags, const char *text, 
 	return error_below(opened < 0 ? opened : 0);
 }
 
-EXPORT(path_readlink) result_t path_readlink(fd_t fd, const char *text, uint32_t length, char *to, uint32_t room, uint32_t *used)
+EXPORT(path_readlink)
+result_t path_readlink(fd_t fd, const char *text, uint32_t length, char *to, uint32_t room, uint32_t *used)
 {
 	struct place place;
 	result_t error = find(fd, text, length, 0, &place);
@@ -265,7 +277,8 @@ static result_t unlink_below(fd_t fd, const char *text, uint32_t length, int fla
 	struct place place;
 	result_t error = find(fd, text, length, 0, &place);
 
-	return error ? error : leave(fd, &place, error_of(CALL3(SYS_UNLINKAT, place.directory, address(place.name), flags)));
+	return error ? error
+		     : leave(fd, &place, error_of(CALL3(SYS_UNLINKAT, place.directory, address(place.name), flags)));
 }
 
 EXPORT(path_remove_directory) result_t path_remove_directory(fd_t fd, const char *text, uint32_t length)
@@ -278,7 +291,8 @@ EXPORT(path_unlink_file) result_t path_unlink_file(fd_t fd, const char *text, ui
 	return unlink_below(fd, text, length, 0);
 }
 
-EXPORT(path_rename) result_t path_rename(fd_t fd, const char *text, uint32_t length, fd_t to_fd, const char *to, uint32_t to_length)
+EXPORT(path_rename)
+result_t path_rename(fd_t fd, const char *text, uint32_t length, fd_t to_fd, const char *to, uint32_t to_length)
 {
 	struct place from, place;
 	result_t error = find(fd, text, length, 0, &from);
@@ -287,19 +301,23 @@ EXPORT(path_rename) result_t path_rename(fd_t fd, const char *text, uint32_t len
 		return error;
 	error = find(to_fd, to, to_length, 1, &place);
 	if (!error) {
-		error = error_of(CALL4(SYS_RENAMEAT, from.directory, address(from.name), place.directory, address(place.name)));
+		error = error_of(
+		    CALL4(SYS_RENAMEAT, from.directory, address(from.name), place.directory, address(place.name)));
 		leave(to_fd, &place, 0);
 	}
 	return leave(fd, &from, error);
 }
 
 /* The text of a link is not looked up here, but an absolute one would lead out. */
-EXPORT(path_symlink) result_t path_symlink(const char *text, uint32_t length, fd_t fd, const char *to, uint32_t to_length)
+EXPORT(path_symlink)
+result_t path_symlink(const char *text, uint32_t length, fd_t fd, const char *to, uint32_t to_length)
 {
 	struct place place;
 	char *says;
 	result_t error = path_of(text, length, 0, &says);
 
 	error = error ? error : find(fd, to, to_length, 1, &place);
-	return error ? error : leave(fd, &place, error_of(CALL3(SYS_SYMLINKAT, address(says), place.directory, address(place.name))));
+	return error
+	    ? error
+	    : leave(fd, &place, error_of(CALL3(SYS_SYMLINKAT, address(says), place.directory, address(place.name))));
 }

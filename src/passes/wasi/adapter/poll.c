@@ -9,7 +9,11 @@ struct subscription {
 	uint32_t kind; /* one byte and padding */
 	uint32_t pad;
 	union {
-		struct { uint32_t clock, pad; uint64_t timeout, precision; uint32_t flags; } clock;
+		struct {
+			uint32_t clock, pad;
+			uint64_t timeout, precision;
+			uint32_t flags;
+		} clock;
 		fd_t fd;
 	} u;
 };
@@ -57,7 +61,10 @@ static result_t left_of(const struct subscription *s, uint64_t waited, uint64_t 
 	return 0;
 }
 
-static uint8_t kind_of(const struct subscription *s) { return (uint8_t)s->kind; }
+static uint8_t kind_of(const struct subscription *s)
+{
+	return (uint8_t)s->kind;
+}
 
 /* The number of bytes that can be read without waiting: of a file, the bytes after its position. */
 static uint64_t readable(fd_t fd)
@@ -95,7 +102,8 @@ static struct event *tell_fd(struct event *to, const struct subscription *s, int
 }
 
 /* Puts descriptors into the buffer and finds the nearest clock: -1 if there is none. */
-static result_t gather(const struct subscription *s, uint32_t count, struct pollfd *fds, uint64_t waited, int64_t *nearest)
+static result_t gather(
+    const struct subscription *s, uint32_t count, struct pollfd *fds, uint64_t waited, int64_t *nearest)
 {
 	*nearest = -1;
 	for (uint32_t i = 0; i < count; i++) {
@@ -129,7 +137,8 @@ static result_t gather(const struct subscription *s, uint32_t count, struct poll
 	return 0;
 }
 
-static struct event *events(const struct subscription *s, uint32_t count, const struct pollfd *fds, uint64_t waited, struct event *to)
+static struct event *events(
+    const struct subscription *s, uint32_t count, const struct pollfd *fds, uint64_t waited, struct event *to)
 {
 	for (uint32_t i = 0; i < count; i++) {
 		uint64_t left = 0;

@@ -1,7 +1,14 @@
 /* Implements calls on sockets that the program was given: WASI makes none. */
 #include "wasi.h"
 
-enum { SOCK_NONBLOCK = 04000, SOCK_CLOEXEC = 02000000, MSG_PEEK = 2, MSG_WAITALL = 0x100, MSG_TRUNC = 0x20, MSG_NOSIGNAL = 0x4000 };
+enum {
+	SOCK_NONBLOCK = 04000,
+	SOCK_CLOEXEC = 02000000,
+	MSG_PEEK = 2,
+	MSG_WAITALL = 0x100,
+	MSG_TRUNC = 0x20,
+	MSG_NOSIGNAL = 0x4000
+};
 
 /* The kernel's layout: pointers and lengths of 64 bits, unlike libc's own structure for cages. */
 struct message {
@@ -17,10 +24,12 @@ EXPORT(sock_accept) result_t sock_accept(fd_t fd, uint32_t flags, fd_t *to)
 	return error_of(got);
 }
 
-EXPORT(sock_recv) result_t sock_recv(fd_t fd, uint32_t vectors, uint32_t count, uint32_t flags, uint32_t *bytes, uint16_t *said)
+EXPORT(sock_recv)
+result_t sock_recv(fd_t fd, uint32_t vectors, uint32_t count, uint32_t flags, uint32_t *bytes, uint16_t *said)
 {
 	struct message message = { .vectors = vectors, .count = count };
-	int64_t got = CALL3(SYS_RECVMSG, (int32_t)fd, address(&message), (flags & 1 ? MSG_PEEK : 0) | (flags & 2 ? MSG_WAITALL : 0));
+	int64_t got = CALL3(
+	    SYS_RECVMSG, (int32_t)fd, address(&message), (flags & 1 ? MSG_PEEK : 0) | (flags & 2 ? MSG_WAITALL : 0));
 
 	if (got >= 0) {
 		*bytes = (uint32_t)got;

@@ -68,7 +68,8 @@ static int64_t enter(struct walk *w, const char *name)
 		return error;
 	if (w->depth + 1 == DEPTH)
 		return -E_NAMETOOLONG;
-	int64_t opened = CALL4(SYS_OPENAT, w->way[w->depth], address(name), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0);
+	int64_t opened =
+	    CALL4(SYS_OPENAT, w->way[w->depth], address(name), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0);
 	if (opened < 0)
 		return opened;
 	w->way[++w->depth] = (int32_t)opened;

@@ -23,7 +23,8 @@ int main(int argc, char **argv)
 	struct store *store;
 	char name[4096];
 
-	if (db < 0 || snprintf(name, sizeof name, "%s-wal", argv[1]) >= (int)sizeof name || (wal = open(name, O_RDWR | O_CREAT, 0600)) < 0)
+	if (db < 0 || snprintf(name, sizeof name, "%s-wal", argv[1]) >= (int)sizeof name ||
+	    (wal = open(name, O_RDWR | O_CREAT, 0600)) < 0)
 		return 2;
 	if (store_open(&store, db, wal, -1, NULL, NULL)) {
 		fprintf(stderr, "%s: %s\n", argv[1], store_problem(store));

@@ -16,8 +16,9 @@ static void op_stat(void)
 	r = sys(fstatat(dir, path, &st, flags));
 	did(r, "fstatat(%d, \"%s\", %d)", start, path, flags);
 	if (!r)
-		also("%o %u:%u links %u size %lld %s", st.st_mode, st.st_uid, st.st_gid, (unsigned)st.st_nlink, S_ISDIR(st.st_mode) ? 0 : (long long)st.st_size,
-			time_text(st.st_mtim.tv_sec, st.st_mtim.tv_nsec, text));
+		also("%o %u:%u links %u size %lld %s", st.st_mode, st.st_uid, st.st_gid, (unsigned)st.st_nlink,
+		    S_ISDIR(st.st_mode) ? 0 : (long long)st.st_size,
+		    time_text(st.st_mtim.tv_sec, st.st_mtim.tv_nsec, text));
 }
 
 static void op_access(void)
@@ -51,7 +52,8 @@ static void op_owner(void)
 	uid_t uid = any(3) ? UINT32_MAX : any(2) * USER, gid = any(2) ? UINT32_MAX : any(2) * USER;
 
 	any_path(path);
-	did(sys(fchownat(dir, path, uid, gid, flags)), "fchownat(%d, \"%s\", %d, %d, %d)", start, path, (int)uid, (int)gid, flags);
+	did(sys(fchownat(dir, path, uid, gid, flags)), "fchownat(%d, \"%s\", %d, %d, %d)", start, path, (int)uid,
+	    (int)gid, flags);
 	changed();
 }
 
@@ -67,7 +69,8 @@ static void op_times(void)
 		t[any(2)].tv_nsec = any(2) ? UTIME_OMIT : UTIME_NOW;
 	any_path(path);
 	r = sys(utimensat(dir, path, now ? NULL : t, flags));
-	did(r, "utimensat(%d, \"%s\", %lld.%09ld, %d)", start, path, now ? 0 : (long long)t[1].tv_sec, now ? 0 : (long)t[1].tv_nsec, flags);
+	did(r, "utimensat(%d, \"%s\", %lld.%09ld, %d)", start, path, now ? 0 : (long long)t[1].tv_sec,
+	    now ? 0 : (long)t[1].tv_nsec, flags);
 	changed();
 }
 
@@ -93,13 +96,17 @@ static void op_xattr(void)
 	any_path(path);
 	memset(value, 'a' + (int)any(26), sizeof value);
 	switch (any(5)) {
-	case 0: case 1:
-		r = sys(opened ? fsetxattr(fd, name, value, size, flags) : (follow ? setxattr : lsetxattr)(path, name, value, size, flags));
+	case 0:
+	case 1:
+		r = sys(opened ? fsetxattr(fd, name, value, size, flags)
+			       : (follow ? setxattr : lsetxattr)(path, name, value, size, flags));
 		did(r, "setxattr(\"%s\", %u, %d, \"%s\", %u, %d)", path, opened ? slot : 99, follow, name, size, flags);
 		changed();
 		break;
-	case 2: case 3:
-		r = sys(opened ? fgetxattr(fd, name, value, room) : (follow ? getxattr : lgetxattr)(path, name, value, room));
+	case 2:
+	case 3:
+		r = sys(opened ? fgetxattr(fd, name, value, room)
+			       : (follow ? getxattr : lgetxattr)(path, name, value, room));
 		did(r, "getxattr(\"%s\", %u, %d, \"%s\", %u)", path, opened ? slot : 99, follow, name, room);
 		if (r > 0 && room)
 			also("%016llx", (unsigned long long)hash_bytes(0, value, (size_t)r));
@@ -114,13 +121,16 @@ static void op_xattr(void)
 void operation_on_attributes(void)
 {
 	switch (any(10)) {
-	case 0: case 1: case 2:
+	case 0:
+	case 1:
+	case 2:
 		op_stat();
 		break;
 	case 3:
 		op_access();
 		break;
-	case 4: case 5:
+	case 4:
+	case 5:
 		op_mode();
 		break;
 	case 6:

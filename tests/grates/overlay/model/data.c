@@ -39,7 +39,8 @@ static int any_file(uint32_t *slot)
 static void op_open(void)
 {
 	static const int modes[] = { O_RDONLY, O_WRONLY, O_RDWR, O_RDWR };
-	static const int extra[] = { O_CREAT, O_CREAT, O_EXCL | O_CREAT, O_TRUNC, O_APPEND, O_DIRECTORY, O_NOFOLLOW, O_PATH };
+	static const int extra[] = { O_CREAT, O_CREAT, O_EXCL | O_CREAT, O_TRUNC, O_APPEND, O_DIRECTORY, O_NOFOLLOW,
+		O_PATH };
 	char path[PATH_ROOM];
 	int flags = modes[any(4)], start, to = (int)any(SLOTS), dir = any_start(&start);
 	mode_t mode = any(2) ? 0644 : any(07777 + 1) & 06777;
@@ -90,7 +91,8 @@ static void op_write(int fd, uint32_t slot)
 
 static void op_size(int fd, uint32_t slot)
 {
-	static const int modes[] = { 0, FALLOC_FL_KEEP_SIZE, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE };
+	static const int modes[] = { 0, FALLOC_FL_KEEP_SIZE, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+		FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE };
 	char path[PATH_ROOM];
 	int64_t off = any_offset(), length = any_offset();
 	int mode = modes[any(4)];
@@ -104,7 +106,8 @@ static void op_size(int fd, uint32_t slot)
 		did(sys(truncate(path, off)), "truncate(\"%s\", %lld)", path, (long long)off);
 		break;
 	default:
-		did(sys(fallocate(fd, mode, off, length)), "fallocate(%u, %d, %lld, %lld)", slot, mode, (long long)off, (long long)length);
+		did(sys(fallocate(fd, mode, off, length)), "fallocate(%u, %d, %lld, %lld)", slot, mode, (long long)off,
+		    (long long)length);
 	}
 	changed();
 }

@@ -81,7 +81,8 @@ static void make_many(void)
 		if (i % 7 == 6 && !link(before, name))
 			continue;
 		fd = open(name, O_WRONLY | O_CREAT, 0644);
-		if (fd < 0 || write(fd, bytes, i % 10 ? (size_t)i : sizeof bytes) < 0 || (i % 10 == 0 && pwrite(fd, bytes, 5000, 150000) < 0))
+		if (fd < 0 || write(fd, bytes, i % 10 ? (size_t)i : sizeof bytes) < 0 ||
+		    (i % 10 == 0 && pwrite(fd, bytes, 5000, 150000) < 0))
 			exit(2);
 		close(fd);
 		strcpy(before, name);
@@ -107,7 +108,8 @@ static void run(uint64_t from, long count, int rounds)
 
 static void age(int dir, const char *name)
 {
-	const struct timespec when[2] = { { PAST - 1 - any(1000000), any(1000000000) }, { PAST - 1 - any(1000000), any(1000000000) } };
+	const struct timespec when[2] = { { PAST - 1 - any(1000000), any(1000000000) },
+		{ PAST - 1 - any(1000000), any(1000000000) } };
 	int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW), n;
 	char *names[MANY];
 
@@ -145,7 +147,8 @@ static void crash(uint64_t from, long count)
 		one_operation();
 		if (operation_number % 20 != 19 || replay_from >= 0)
 			continue;
-		n = fsync(fd) ? snprintf(line, sizeof line, "fsync: errno %d\n", errno) : snprintf(line, sizeof line, "synced %ld\n", changes);
+		n = fsync(fd) ? snprintf(line, sizeof line, "fsync: errno %d\n", errno)
+			      : snprintf(line, sizeof line, "synced %ld\n", changes);
 		if (write(1, line, (size_t)n) != n)
 			exit(2);
 	}

@@ -10,11 +10,11 @@
  * is the clock's. */
 #define PAST 1000000000
 
-extern uint32_t largest;	/* how far into a file operations go */
-extern bool users;		/* operations are also made as an ordinary user */
+extern uint32_t largest; /* how far into a file operations go */
+extern bool users;  /* operations are also made as an ordinary user */
 
 void seed_with(uint64_t from);
-uint32_t any(uint32_t n);	/* less than n */
+uint32_t any(uint32_t n); /* less than n */
 
 /* A line for the call that was made, unless `quiet`. */
 extern bool quiet;

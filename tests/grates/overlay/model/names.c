@@ -26,7 +26,8 @@ static void op_make(void)
 		did(sys(symlinkat(target, dir, path)), "symlinkat(\"%s\", %d, \"%s\")", target, start, path);
 		break;
 	case 1:
-		did(sys(mknodat(dir, path, S_IFIFO | mode, 0)), "mknodat(%d, \"%s\", S_IFIFO | %#o)", start, path, mode);
+		did(sys(mknodat(dir, path, S_IFIFO | mode, 0)), "mknodat(%d, \"%s\", S_IFIFO | %#o)", start, path,
+		    mode);
 		break;
 	default:
 		did(sys(mkdirat(dir, path, mode)), "mkdirat(%d, \"%s\", %#o)", start, path, mode);
@@ -52,7 +53,8 @@ static void op_rename(void)
 
 	any_path(path);
 	any_path(other);
-	did(any_path_error(sys(syscall(SYS_renameat2, dir, path, dir2, other, flags))), "renameat2(%d, \"%s\", %d, \"%s\", %u)", start, path, start2, other, flags);
+	did(any_path_error(sys(syscall(SYS_renameat2, dir, path, dir2, other, flags))),
+	    "renameat2(%d, \"%s\", %d, \"%s\", %u)", start, path, start2, other, flags);
 	changed();
 }
 
@@ -70,7 +72,8 @@ static void op_link(void)
 		*path = 0;
 		flags = AT_EMPTY_PATH;
 	}
-	did(any_path_error(sys(linkat(dir, path, dir2, other, flags))), "linkat(%d, \"%s\", %d, \"%s\", %d)", start, path, start2, other, flags);
+	did(any_path_error(sys(linkat(dir, path, dir2, other, flags))), "linkat(%d, \"%s\", %d, \"%s\", %d)", start,
+	    path, start2, other, flags);
 	changed();
 }
 
@@ -143,16 +146,23 @@ static void op_readlink(void)
 void operation_on_names(void)
 {
 	switch (any(14)) {
-	case 0: case 1: case 2:
+	case 0:
+	case 1:
+	case 2:
 		op_make();
 		break;
-	case 3: case 4: case 5:
+	case 3:
+	case 4:
+	case 5:
 		op_remove();
 		break;
-	case 6: case 7: case 8:
+	case 6:
+	case 7:
+	case 8:
 		op_rename();
 		break;
-	case 9: case 10:
+	case 9:
+	case 10:
 		op_link();
 		break;
 	case 11:

@@ -106,13 +106,21 @@ void close_all(void)
 void one_operation(void)
 {
 	switch (any(12)) {
-	case 0: case 1: case 2: case 3: case 4:
+	case 0:
+	case 1:
+	case 2:
+	case 3:
+	case 4:
 		operation_on_data();
 		break;
-	case 5: case 6: case 7: case 8:
+	case 5:
+	case 6:
+	case 7:
+	case 8:
 		operation_on_names();
 		break;
-	case 9: case 10:
+	case 9:
+	case 10:
 		operation_on_attributes();
 		break;
 	default:

@@ -11,11 +11,11 @@
 #include <unistd.h>
 #include "model.h"
 
-#define SLOTS 8
-#define USER 1000
+#define SLOTS     8
+#define USER      1000
 #define PATH_ROOM 400
 
-extern int slots[SLOTS];	/* open files, or -1 */
+extern int slots[SLOTS]; /* open files, or -1 */
 
 static inline int64_t sys(int64_t r)
 {
@@ -26,7 +26,9 @@ static inline int64_t sys(int64_t r)
  * so is what is wrong first with a file that shall be created by a name with a slash behind it. */
 static inline int64_t any_path_error(int64_t r)
 {
-	return r == -ENOENT || r == -ENOTDIR || r == -ELOOP || r == -EACCES || r == -ENAMETOOLONG || r == -EISDIR ? -ENOENT : r;
+	return r == -ENOENT || r == -ENOTDIR || r == -ELOOP || r == -EACCES || r == -ENAMETOOLONG || r == -EISDIR
+	    ? -ENOENT
+	    : r;
 }
 
 /* A path that never leads out of the tree, whatever links and renamed directories are on its

@@ -15,7 +15,10 @@ static uint64_t hash;
 static bool with_numbers;
 
 /* The first name of each file that has several. */
-static struct { uint64_t ino; char *path; } linked[4096];
+static struct {
+	uint64_t ino;
+	char *path;
+} linked[4096];
 static int linked_count;
 
 uint64_t hash_bytes(uint64_t from, const void *bytes, size_t length)
@@ -113,7 +116,8 @@ static void put_xattrs(const char *path)
 	qsort(names, (size_t)n, sizeof *names, by_name);
 	for (int i = 0; i < n; i++) {
 		got = lgetxattr(path, names[i], value, sizeof value);
-		put(" %s=%d:%016llx", names[i], (int)got, (unsigned long long)hash_bytes(0, value, got > 0 ? (size_t)got : 0));
+		put(" %s=%d:%016llx", names[i], (int)got,
+		    (unsigned long long)hash_bytes(0, value, got > 0 ? (size_t)got : 0));
 	}
 }
 
@@ -137,7 +141,8 @@ static void put_entry(int dir, const char *name, const char *path, const struct 
 	char text[40], target[400];
 	ssize_t got;
 
-	put("%s %06o %u:%u links %u %s", path, st->st_mode, st->st_uid, st->st_gid, (unsigned)st->st_nlink, time_text(st->st_mtim.tv_sec, st->st_mtim.tv_nsec, text));
+	put("%s %06o %u:%u links %u %s", path, st->st_mode, st->st_uid, st->st_gid, (unsigned)st->st_nlink,
+	    time_text(st->st_mtim.tv_sec, st->st_mtim.tv_nsec, text));
 	if (!S_ISDIR(st->st_mode))
 		put(" size %lld", (long long)st->st_size);
 	if (with_numbers)
@@ -167,7 +172,8 @@ static void check_entries(int fd, const char *path)
 		if (fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW))
 			put("%s/%s LISTED, lstat errno %d\n", path, e->d_name, errno);
 		else if (st.st_ino != e->d_ino || (e->d_type != DT_UNKNOWN && e->d_type != (st.st_mode >> 12 & 15)))
-			put("%s/%s LISTED as inode %llu type %d\n", path, e->d_name, (unsigned long long)e->d_ino, e->d_type);
+			put("%s/%s LISTED as inode %llu type %d\n", path, e->d_name, (unsigned long long)e->d_ino,
+			    e->d_type);
 	}
 	if (d)
 		closedir(d);

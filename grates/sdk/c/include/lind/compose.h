@@ -21,12 +21,13 @@ extern "C" {
  * about. Nobody else handles it: ENOSYS. The bracket makes its own requests to the system this way,
  * so that the grates inside do not see it as a client.
  */
-#define LIND_BRACKET 1090
-#define LIND_BRACKET_CLOSE 1	/* this cage's table is what the inner grates are seen through */
-#define LIND_BRACKET_ENTER 2	/* (name): this cage goes on with what follows; 1 if that is another `%{`. Into the 64 bytes at name goes the composer's, for messages */
-#define LIND_BRACKET_SPAWN 3	/* (argv, envp): this program once more, in a child */
-#define LIND_BRACKET_WAIT 4	/* (pid): what a shell would say the child ended with */
-#define LIND_BRACKET_EXIT 5	/* (status) */
+#define LIND_BRACKET       1090
+#define LIND_BRACKET_CLOSE 1 /* this cage's table is what the inner grates are seen through */
+#define LIND_BRACKET_ENTER \
+	2 /* (name): this cage goes on with what follows; 1 if that is another `%{`. Into the 64 bytes at name goes the composer's, for messages */
+#define LIND_BRACKET_SPAWN 3 /* (argv, envp): this program once more, in a child */
+#define LIND_BRACKET_WAIT  4 /* (pid): what a shell would say the child ended with */
+#define LIND_BRACKET_EXIT  5 /* (status) */
 
 #define LIND_STACKS 4
 

@@ -42,8 +42,8 @@ struct lind_arg {
 struct lind_call {
 	uint32_t nr;
 	uint32_t pad;
-	uint64_t caller;	/* who makes this call: a client, or a grate that forwards for one */
-	uint64_t target;	/* whose state it acts on */
+	uint64_t caller; /* who makes this call: a client, or a grate that forwards for one */
+	uint64_t target; /* whose state it acts on */
 	struct lind_arg args[6];
 };
 
@@ -59,11 +59,11 @@ typedef int64_t lind_handle_fn(const struct lind_call *call);
  * LIND_ANSWER, and its result then. See lind_answer. */
 struct lind_answer {
 	int64_t result;
-	uint64_t to, cage;	/* as in a struct lind_arg */
-	uint64_t from;		/* in the grate's own memory */
+	uint64_t to, cage; /* as in a struct lind_arg */
+	uint64_t from;  /* in the grate's own memory */
 	uint64_t length;
-	uint64_t release;	/* address of a 32-bit word of the grate that is 0 from then on, or 0 */
-	uint64_t part;		/* not 0: where the client has no memory for all of it the result is how many bytes it got */
+	uint64_t release; /* address of a 32-bit word of the grate that is 0 from then on, or 0 */
+	uint64_t part;  /* not 0: where the client has no memory for all of it the result is how many bytes it got */
 };
 
 /* Without `handle` a number that LIND_NR_ANY would cover is left out: its calls do not enter the
@@ -118,7 +118,7 @@ static inline int64_t lind_pass(const struct lind_call *call);
 
 /* Makes a call of our choice that acts on `target`. */
 int64_t lind_call(uint32_t nr, uint64_t target, struct lind_arg a0, struct lind_arg a1, struct lind_arg a2,
-	struct lind_arg a3, struct lind_arg a4, struct lind_arg a5);
+    struct lind_arg a3, struct lind_arg a4, struct lind_arg a5);
 
 /* The same with plain numbers; they and descriptors among them are the target's. */
 int64_t lind_call_plain(uint32_t nr, uint64_t target, uint64_t v0, uint64_t v1, uint64_t v2, uint64_t v3);
@@ -151,7 +151,8 @@ size_t lind_write_part(struct lind_arg to, const void *from, size_t length);
  * changed, but no local variable and nothing that another thread may free or use for another
  * client.
  */
-static inline int64_t lind_answer(const struct lind_call *call, int64_t result, struct lind_arg to, const void *from, size_t length);
+static inline int64_t lind_answer(
+    const struct lind_call *call, int64_t result, struct lind_arg to, const void *from, size_t length);
 
 /*
  * The same for what read(2) and its kind do, from data that others may change: where the client has
@@ -159,7 +160,8 @@ static inline int64_t lind_answer(const struct lind_call *call, int64_t result, 
  * `*release` becomes 0 when it has been copied, whatever came of it: a lock that keeps the data at
  * `from` as they are, and that needs no other call to be given back.
  */
-static inline int64_t lind_answer_from(const struct lind_call *call, struct lind_arg to, const void *from, size_t length, int32_t *release);
+static inline int64_t lind_answer_from(
+    const struct lind_call *call, struct lind_arg to, const void *from, size_t length, int32_t *release);
 
 /* Reads a string with its NUL into `to`, at most `size` bytes. Its length, -EFAULT, or
  * -ENAMETOOLONG if no NUL comes within `size` bytes. */
@@ -241,7 +243,7 @@ struct lind_fd_routes {
 	uint64_t words;
 	uint32_t count, mask;
 	uint64_t unset, set;
-	uint64_t numbers[8];		/* bit n % 64 of word n / 64 is system call n */
+	uint64_t numbers[8];  /* bit n % 64 of word n / 64 is system call n */
 };
 
 #define LIND_FD_ASK 0x80000000u
@@ -282,9 +284,9 @@ void lind_starts_by(lind_handle_fn *spawn);
  * what is wrong with the value.
  */
 struct lind_option {
-	char letter;		/* or 0 */
-	const char *name;	/* without --; or NULL */
-	const char *value;	/* what to call the value in the help text; NULL if the option has none */
+	char letter;  /* or 0 */
+	const char *name; /* without --; or NULL */
+	const char *value; /* what to call the value in the help text; NULL if the option has none */
 	const char *help;
 	const char *(*set)(const char *value);
 };
@@ -360,15 +362,14 @@ __attribute__((format(printf, 1, 2), noreturn)) void lind_die(const char *format
 
 /* The rest is for lind_read, lind_write and lind_client to be inline: handlers call them all the
  * time. */
-__attribute__((import_module("lind"), import_name("call")))
-int64_t lind_import_call(int32_t nr, int64_t target,
-	uint64_t v0, uint64_t c0, uint64_t v1, uint64_t c1, uint64_t v2, uint64_t c2,
-	uint64_t v3, uint64_t c3, uint64_t v4, uint64_t c4, uint64_t v5, uint64_t c5);
+__attribute__((import_module("lind"), import_name("call"))) int64_t lind_import_call(int32_t nr, int64_t target,
+    uint64_t v0, uint64_t c0, uint64_t v1, uint64_t c1, uint64_t v2, uint64_t c2, uint64_t v3, uint64_t c3, uint64_t v4,
+    uint64_t c4, uint64_t v5, uint64_t c5);
 
 extern uint64_t lind_self_;
 
-__attribute__((import_module("lind"), import_name("syscall")))
-int64_t lind_import_syscall(int32_t nr, uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4, uint64_t a5);
+__attribute__((import_module("lind"), import_name("syscall"))) int64_t lind_import_syscall(
+    int32_t nr, uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4, uint64_t a5);
 
 /* Cage 0 would mean our own memory to the call, and to us it is nobody's. */
 static inline int lind_read(struct lind_arg arg, void *to, size_t length)
@@ -376,7 +377,8 @@ static inline int lind_read(struct lind_arg arg, void *to, size_t length)
 	int64_t got = arg.cage ? 0 : -1 /* EPERM */;
 
 	if (length && arg.cage)
-		got = lind_import_syscall(SYS_copy_data_between_cages, (uintptr_t)to, arg.value, length, 0, lind_self_, arg.cage);
+		got = lind_import_syscall(
+		    SYS_copy_data_between_cages, (uintptr_t)to, arg.value, length, 0, lind_self_, arg.cage);
 	return got < 0 ? (int)got : 0;
 }
 
@@ -384,7 +386,8 @@ static inline int64_t lind_read_timed(struct lind_arg arg, void *to, size_t leng
 {
 	if (!arg.cage)
 		return -1 /* EPERM */;
-	return lind_import_syscall(SYS_copy_data_between_cages, (uintptr_t)to, arg.value, length, 2, lind_self_, arg.cage);
+	return lind_import_syscall(
+	    SYS_copy_data_between_cages, (uintptr_t)to, arg.value, length, 2, lind_self_, arg.cage);
 }
 
 static inline int lind_write(struct lind_arg arg, const void *from, size_t length)
@@ -392,19 +395,24 @@ static inline int lind_write(struct lind_arg arg, const void *from, size_t lengt
 	int64_t got = arg.cage ? 0 : -1 /* EPERM */;
 
 	if (length && arg.cage)
-		got = lind_import_syscall(SYS_copy_data_between_cages, arg.value, (uintptr_t)from, length, 0, arg.cage, lind_self_);
+		got = lind_import_syscall(
+		    SYS_copy_data_between_cages, arg.value, (uintptr_t)from, length, 0, arg.cage, lind_self_);
 	return got < 0 ? (int)got : 0;
 }
 
 #define LIND_FILTER_ARGS_ \
 	__attribute__((unused)) uint32_t client, __attribute__((unused)) uint32_t nr, \
-	__attribute__((unused)) uint64_t a0, __attribute__((unused)) uint64_t a1, __attribute__((unused)) uint64_t a2, \
-	__attribute__((unused)) uint64_t a3, __attribute__((unused)) uint64_t a4, __attribute__((unused)) uint64_t a5
+	    __attribute__((unused)) uint64_t a0, __attribute__((unused)) uint64_t a1, \
+	    __attribute__((unused)) uint64_t a2, __attribute__((unused)) uint64_t a3, \
+	    __attribute__((unused)) uint64_t a4, __attribute__((unused)) uint64_t a5
 
 #ifdef __OPTIMIZE__
 #define LIND_FILTER_(handler) \
 	__attribute__((export_name("__lind_filtered"))) uint32_t lind_filtered_(void); \
-	uint32_t lind_filtered_(void) { return (uint32_t)(uintptr_t)(handler); } \
+	uint32_t lind_filtered_(void) \
+	{ \
+		return (uint32_t)(uintptr_t)(handler); \
+	} \
 	__attribute__((export_name("__lind_filter"))) int64_t lind_filter_(LIND_FILTER_ARGS_); \
 	int64_t lind_filter_(LIND_FILTER_ARGS_)
 #else
@@ -421,7 +429,8 @@ static inline int64_t lind_pass(const struct lind_call *call)
 
 /* Only the call that the engine wrote has room behind it: for a changed copy of it the data is
  * copied here. */
-static inline int64_t lind_answer(const struct lind_call *call, int64_t result, struct lind_arg to, const void *from, size_t length)
+static inline int64_t lind_answer(
+    const struct lind_call *call, int64_t result, struct lind_arg to, const void *from, size_t length)
 {
 	struct lind_answer *answer = (struct lind_answer *)(uintptr_t)(call + 1);
 	int failed;
@@ -442,7 +451,8 @@ static inline int64_t lind_answer(const struct lind_call *call, int64_t result, 
 
 int64_t lind_answer_from_slow_(struct lind_arg to, const void *from, size_t length, int32_t *release);
 
-static inline int64_t lind_answer_from(const struct lind_call *call, struct lind_arg to, const void *from, size_t length, int32_t *release)
+static inline int64_t lind_answer_from(
+    const struct lind_call *call, struct lind_arg to, const void *from, size_t length, int32_t *release)
 {
 	struct lind_answer *answer = (struct lind_answer *)(uintptr_t)(call + 1);
 

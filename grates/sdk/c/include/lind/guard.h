@@ -38,7 +38,7 @@ struct lind_guard {
 	bool (*may_read)(const char *path);
 	/* NULL allows all changes. Whether that may happen to a path, which begins with a slash and has no links in it. */
 	bool (*may_change)(const char *path, unsigned effect);
-	int refusal;	/* the errno for clients */
+	int refusal; /* the errno for clients */
 	/* May be NULL: whether what is in a directory may be moved with it, as far as the directory
 	 * alone can tell. */
 	bool (*may_move_all_in)(const char *directory);
@@ -64,7 +64,7 @@ int64_t lind_guard_bind(const struct lind_call *c);
 int64_t lind_guard_receive(const struct lind_call *c);
 
 #define LIND_GUARD_PATH_(name) LIND_RAW("alters", name, lind_guard_path);
-#define LIND_GUARD_FD_(name) LIND_RAW("alters", name, lind_guard_fd);
+#define LIND_GUARD_FD_(name)   LIND_RAW("alters", name, lind_guard_fd);
 #define LIND_GUARD_ALL_ \
 	LIND_EACH_CHANGING_PATH_CALL(LIND_GUARD_PATH_) \
 	LIND_EACH_CHANGING_FD_CALL(LIND_GUARD_FD_) \
@@ -78,7 +78,10 @@ int64_t lind_guard_receive(const struct lind_call *c);
 /* The calls of a guard that has may_change alone: a call that only reads costs no hop. */
 #define LIND_GUARD_CALLS \
 	LIND_GUARD_ALL_ \
-	LIND_FILTER(lind_guard_path) { return lind_guard_changes_nothing(nr, a1, a2) ? LIND_PASS : LIND_ASK; }
+	LIND_FILTER(lind_guard_path) \
+	{ \
+		return lind_guard_changes_nothing(nr, a1, a2) ? LIND_PASS : LIND_ASK; \
+	}
 
 /* The calls of a guard that has may_read, with or without may_change. */
 #define LIND_READ_GUARD_CALLS \

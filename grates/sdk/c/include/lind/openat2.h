@@ -18,7 +18,9 @@
 static inline int lind_openat2_plain(struct lind_call *c)
 {
 	enum { LONGEST = 4096 };
-	struct { uint64_t flags, mode, resolve, more[LONGEST / 8 - 3]; } how = { 0 };
+	struct {
+		uint64_t flags, mode, resolve, more[LONGEST / 8 - 3];
+	} how = { 0 };
 	const char *more = (const char *)how.more;
 	uint64_t size = c->args[3].value;
 	int r;
@@ -35,7 +37,8 @@ static inline int lind_openat2_plain(struct lind_call *c)
 	if (how.resolve)
 		return -ENOSYS;
 	/* openat ignores what does not go together; this does not. */
-	if (how.flags > UINT32_MAX || how.mode > 07777 || (how.mode && !(how.flags & (O_CREAT | (O_TMPFILE & ~O_DIRECTORY)))))
+	if (how.flags > UINT32_MAX || how.mode > 07777 ||
+	    (how.mode && !(how.flags & (O_CREAT | (O_TMPFILE & ~O_DIRECTORY)))))
 		return -EINVAL;
 	if (how.flags & O_PATH && how.flags & ~(uint64_t)(O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC))
 		return -EINVAL;

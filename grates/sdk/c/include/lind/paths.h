@@ -30,7 +30,8 @@ extern "C" {
 #endif
 
 /* Effects that change something, once LIND_DOES_OPEN has been taken apart. */
-#define LIND_CHANGES (LIND_DOES_WRITE | LIND_DOES_CREATE | LIND_DOES_REMOVE | LIND_DOES_META | LIND_DOES_LINK | LIND_DOES_MOUNT)
+#define LIND_CHANGES \
+	(LIND_DOES_WRITE | LIND_DOES_CREATE | LIND_DOES_REMOVE | LIND_DOES_META | LIND_DOES_LINK | LIND_DOES_MOUNT)
 
 /* The room for a path from the root: a working directory may have one of PATH_MAX, and a path
  * from there as well. */
@@ -38,13 +39,14 @@ extern "C" {
 
 /* Where a path leads. Descriptors are the grate's; lind_place_done closes them. */
 struct lind_place {
-	int dir;		/* the directory it is in (O_PATH); -1 if it was reached by a descriptor and not by a name */
-	int object;		/* the file itself; -1 if there is none */
-	bool bound;		/* the view put it there */
-	bool slash;		/* slashes followed a name that was not looked through */
-	struct stat st;		/* of the object */
-	char name[NAME_MAX + 1];	/* in dir; `.` for dir itself */
-	char path[LIND_PATH_MAX];	/* without links, `.` and `..`; what does not begin with / is in no directory (a pipe, memory) */
+	int dir;  /* the directory it is in (O_PATH); -1 if it was reached by a descriptor and not by a name */
+	int object;  /* the file itself; -1 if there is none */
+	bool bound;  /* the view put it there */
+	bool slash;  /* slashes followed a name that was not looked through */
+	struct stat st;  /* of the object */
+	char name[NAME_MAX + 1]; /* in dir; `.` for dir itself */
+	char path
+	    [LIND_PATH_MAX]; /* without links, `.` and `..`; what does not begin with / is in no directory (a pipe, memory) */
 };
 
 /*
@@ -53,8 +55,8 @@ struct lind_place {
  */
 struct lind_view;
 
-struct lind_view *lind_view_new(const char *root);	/* NULL if it cannot be opened; errno says why */
-int lind_view_bind(struct lind_view *view, const char *at, const char *what);	/* 0, or the negative of an errno */
+struct lind_view *lind_view_new(const char *root); /* NULL if it cannot be opened; errno says why */
+int lind_view_bind(struct lind_view *view, const char *at, const char *what); /* 0, or the negative of an errno */
 int lind_view_hide(struct lind_view *view, const char *at);
 /* The path, in the view, of a descriptor of the grate's. 0, or -ENOENT if it is not in the view. */
 int lind_view_name(const struct lind_view *view, int fd, char path[PATH_MAX]);
@@ -69,9 +71,9 @@ bool lind_view_hides_in(const struct lind_view *view, const char *path);
 bool lind_view_hides(const struct lind_view *view, const char *path, const char *name);
 
 enum {
-	LIND_WALK_FOLLOW = 1,	/* a link at the end */
-	LIND_WALK_EMPTY = 2,	/* an empty path is `dir` itself */
-	LIND_WALK_NAME = 4,	/* the last name is to be made or taken away: slashes after it do not look through it */
+	LIND_WALK_FOLLOW = 1, /* a link at the end */
+	LIND_WALK_EMPTY = 2, /* an empty path is `dir` itself */
+	LIND_WALK_NAME = 4, /* the last name is to be made or taken away: slashes after it do not look through it */
 };
 
 /*
@@ -80,7 +82,7 @@ enum {
  * negative of an errno otherwise, and nothing to be done. `view` may be NULL.
  */
 int lind_path_walk(const struct lind_view *view, uint64_t target, struct lind_arg dir, const char *path, unsigned how,
-	struct lind_place *place);
+    struct lind_place *place);
 
 /* The file behind a descriptor argument, and its path. */
 int lind_path_of_fd(const struct lind_view *view, struct lind_arg fd, struct lind_place *place);
@@ -129,7 +131,8 @@ int64_t lind_path_call(const struct lind_call *c, const struct lind_view *view, 
  * Serves a call that changes files through descriptors (ftruncate, fchmod, ...): takes hold of the
  * file, asks `decide`, and makes the call on that file.
  */
-int64_t lind_path_fd_call(const struct lind_call *c, const struct lind_view *view, lind_path_decide_fn *decide, void *arg);
+int64_t lind_path_fd_call(
+    const struct lind_call *c, const struct lind_view *view, lind_path_decide_fn *decide, void *arg);
 
 /* Serves bind, whose address may be a path: the socket is made in the directory that was found. */
 int64_t lind_path_bind(const struct lind_call *c, const struct lind_view *view, lind_path_decide_fn *decide, void *arg);

@@ -27,23 +27,28 @@
 extern "C" {
 #endif
 
-#define LIND_TOML_SIZE (1u << 20)
+#define LIND_TOML_SIZE  (1u << 20)
 #define LIND_TOML_DEPTH 32
 
 enum lind_toml_type {
-	LIND_TOML_TABLE = 1, LIND_TOML_ARRAY, LIND_TOML_STRING, LIND_TOML_INTEGER, LIND_TOML_FLOAT, LIND_TOML_BOOL,
+	LIND_TOML_TABLE = 1,
+	LIND_TOML_ARRAY,
+	LIND_TOML_STRING,
+	LIND_TOML_INTEGER,
+	LIND_TOML_FLOAT,
+	LIND_TOML_BOOL,
 };
 
 /* A value, and where it stands. Values are kept until the process ends. */
 struct lind_toml {
 	enum lind_toml_type type;
-	bool wide;			/* an integer over INT64_MAX: `integer` has its 64 bits */
-	bool asked;			/* somebody looked for it */
-	uint8_t made;			/* of the parser: how a table began */
-	unsigned line, column;		/* from 1; a column is a byte */
+	bool wide;   /* an integer over INT64_MAX: `integer` has its 64 bits */
+	bool asked;   /* somebody looked for it */
+	uint8_t made;   /* of the parser: how a table began */
+	unsigned line, column;  /* from 1; a column is a byte */
 	const char *file;
-	const char *key;		/* its name in a table, else NULL */
-	struct lind_toml *next;		/* in the table or array that it is in, in the order of the file */
+	const char *key;  /* its name in a table, else NULL */
+	struct lind_toml *next;  /* in the table or array that it is in, in the order of the file */
 	union {
 		struct {
 			struct lind_toml *first, *last;

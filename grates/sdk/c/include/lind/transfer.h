@@ -19,10 +19,10 @@ extern "C" {
 
 /* Where a client's bytes lie: the pieces are read once, the bytes when asked for. */
 struct lind_vector {
-	struct iovec *pieces;	/* addresses in the memory of `cage` */
+	struct iovec *pieces; /* addresses in the memory of `cage` */
 	unsigned count;
 	uint64_t cage;
-	uint64_t total;		/* at most LIND_TRANSFER_MAX */
+	uint64_t total;  /* at most LIND_TRANSFER_MAX */
 };
 
 /* Reads the pieces. 0, or -EINVAL, -EFAULT, -ENOMEM; then there is nothing to free. */
@@ -47,9 +47,9 @@ struct lind_message {
 	struct msghdr own;
 	struct iovec piece;
 	char name[LIND_MESSAGE_NAME];
-	struct lind_vector where;	/* the client's bytes */
-	struct lind_arg at;		/* the client's header */
-	struct msghdr client;		/* as it was read */
+	struct lind_vector where; /* the client's bytes */
+	struct lind_arg at;  /* the client's header */
+	struct msghdr client;  /* as it was read */
 };
 
 /* Copies a message that is to be sent, or makes room for one to be received. 0, or the negative

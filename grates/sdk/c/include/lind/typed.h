@@ -41,10 +41,10 @@
 
 /* The call that a handler serves. */
 struct lind_cx {
-	const struct lind_call *call;	/* as it came: addresses are the client's */
-	uint64_t caller;		/* who makes it: a client, or a grate that forwards for one */
-	uint64_t target;		/* whose state it acts on */
-	int passes;			/* see lind_pass_as_is */
+	const struct lind_call *call; /* as it came: addresses are the client's */
+	uint64_t caller;  /* who makes it: a client, or a grate that forwards for one */
+	uint64_t target;  /* whose state it acts on */
+	int passes;   /* see lind_pass_as_is */
 };
 
 /* Passes the call on as it came. Memory behind its pointers is read again, from the client:
@@ -85,9 +85,9 @@ static inline void *lind_cx_client(struct lind_cx *cx)
  * that lind_grate_main registers, and the grate's manifest, beyond which the kernel lets it
  * register nothing.
  */
-#define LIND_ON(name) LIND_ANSWERS(name)
-#define LIND_ANSWERS(name) LIND_LISTED_("answers", name)
-#define LIND_ALTERS(name) LIND_LISTED_("alters", name)
+#define LIND_ON(name)       LIND_ANSWERS(name)
+#define LIND_ANSWERS(name)  LIND_LISTED_("answers", name)
+#define LIND_ALTERS(name)   LIND_LISTED_("alters", name)
 #define LIND_OBSERVES(name) LIND_LISTED_("observes", name)
 
 /* The same for a handler of the untyped kind: int64_t handle(const struct lind_call *). `verb`
@@ -111,12 +111,15 @@ int lind_grate_main(int argc, char **argv);
 void lind_grate_without(uint32_t nr);
 
 #define LIND_ENTRY_(name, handle) \
-	__attribute__((section("lind_handlers"), used)) \
-	static const struct lind_handler lind_listed_##name = { SYS_##name, handle }
+	__attribute__((section("lind_handlers"), \
+	    used)) static const struct lind_handler lind_listed_##name = { SYS_##name, handle }
 
 #define LIND_LISTED_(verb, name) \
 	static lind_##name##_fn on_##name; \
-	static int64_t lind_run_##name(const struct lind_call *c) { return lind_take_##name(c, on_##name); } \
+	static int64_t lind_run_##name(const struct lind_call *c) \
+	{ \
+		return lind_take_##name(c, on_##name); \
+	} \
 	LIND_DECLARE(verb, name); \
 	LIND_ENTRY_(name, lind_run_##name)
 
