@@ -54,8 +54,8 @@ pub fn on_own_stack<R>(main: impl FnOnce() -> R) -> R {
     use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect};
     const GUARD: usize = 64 << 10;
     let flags = MapFlags::PRIVATE | MapFlags::NORESERVE | MapFlags::STACK;
-    // a new mapping, which nothing else uses and which is never unmapped; the stack is the part
-    // above the guard; and `main` does not unwind, since panics abort.
+    // SAFETY: a new mapping, which nothing else uses and which is never unmapped; the stack is the
+    // part above the guard; and `main` does not unwind, since panics abort.
     unsafe {
         let Ok(all) =
             mmap_anonymous(std::ptr::null_mut(), GUARD + HOST_STACK, ProtFlags::READ | ProtFlags::WRITE, flags)

@@ -69,7 +69,7 @@ impl Drop for Installed {
 }
 
 fn set(stack: &libc::stack_t) {
-    // the host reads `stack`; it names a mapping that nobody else uses, or disables the stack. Not
-    // called on a signal's stack.
+    // SAFETY: the host reads `stack`; it names a mapping that nobody else uses, or disables the
+    // stack. Not called on a signal's stack.
     unsafe { libc::sigaltstack(stack, std::ptr::null_mut()) };
 }
