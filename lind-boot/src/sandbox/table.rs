@@ -66,7 +66,7 @@ pub fn build(plan: &Plan) -> Result<Made> {
                 let volume = &plan.volumes[number];
                 open(CWD, &volume.host)
                     .with_context(|| format!("-v {}", volume.host.display()))
-                    .and_then(|source| Ok(rows.mount(&volume.guest, (source, &volume.host), volume.read_only)?))
+                    .and_then(|source| rows.mount(&volume.guest, (source, &volume.host), volume.read_only))
                     .with_context(|| format!("cannot mount {} at {}", volume.host.display(), volume.guest.display()))?;
             }
             Mount::Hidden(path) => {

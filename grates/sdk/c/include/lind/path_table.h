@@ -6,26 +6,25 @@
 
 /* The effects of a call on the file of a path or a descriptor: a sum of these. src/abi/paths.rs
  * says more. */
-#define LIND_DOES_READ   1
-#define LIND_DOES_WRITE  2
-#define LIND_DOES_CREATE 4
-#define LIND_DOES_REMOVE 8
-#define LIND_DOES_META   16
-#define LIND_DOES_EXEC   32
-#define LIND_DOES_LINK   64
-#define LIND_DOES_OPEN   128
-#define LIND_DOES_MOUNT  256
-#define LIND_DOES_DATA   512
+#define LIND_DOES_READ    1
+#define LIND_DOES_WRITE   2
+#define LIND_DOES_CREATE  4
+#define LIND_DOES_REMOVE  8
+#define LIND_DOES_META    16
+#define LIND_DOES_EXEC    32
+#define LIND_DOES_LINK    64
+#define LIND_DOES_OPEN    128
+#define LIND_DOES_MOUNT   256
+#define LIND_DOES_DATA    512
 
 /* Whether a symbolic link at the end of a path is followed. */
 enum lind_end {
-	LIND_END_FOLLOW,
-	LIND_END_STAY,
-	LIND_END_UNLESS_AT, /* AT_SYMLINK_NOFOLLOW */
-	LIND_END_IF_AT,  /* AT_SYMLINK_FOLLOW */
-	LIND_END_OPEN,  /* as open(2) */
-	LIND_END_WATCH,  /* unless IN_DONT_FOLLOW */
-	LIND_END_TEXT,  /* not looked up */
+	LIND_END_FOLLOW, LIND_END_STAY,
+	LIND_END_UNLESS_AT,	/* AT_SYMLINK_NOFOLLOW */
+	LIND_END_IF_AT,		/* AT_SYMLINK_FOLLOW */
+	LIND_END_OPEN,		/* as open(2) */
+	LIND_END_WATCH,		/* unless IN_DONT_FOLLOW */
+	LIND_END_TEXT,		/* not looked up */
 };
 
 /* A path of a call. Places of arguments; -1 if there is none. */
@@ -44,7 +43,7 @@ struct lind_fd_use {
 /* A call that takes a path, changes a file through a descriptor, or takes an address that may be a path. */
 struct lind_file_use {
 	uint32_t nr;
-	uint8_t absent, paths, fds; /* the errno where the kernel has no such call, or 0 */
+	uint8_t absent, paths, fds;	/* the errno where the kernel has no such call, or 0 */
 	int8_t address;
 	struct lind_path_use path[2];
 	struct lind_fd_use fd[2];
@@ -71,16 +70,13 @@ static const struct lind_file_use lind_file_uses[] = {
 	{ 76, 0, 1, 0, -1, { { -1, 0, -1, LIND_END_FOLLOW, 2 } }, { { 0 } } }, /* truncate */
 	{ 77, 0, 0, 1, -1, { { 0 } }, { { 0, 2 } } }, /* ftruncate */
 	{ 80, 0, 1, 0, -1, { { -1, 0, -1, LIND_END_FOLLOW, 1 } }, { { 0 } } }, /* chdir */
-	{ 82, 0, 2, 0, -1, { { -1, 0, -1, LIND_END_STAY, 8 }, { -1, 1, -1, LIND_END_STAY, 12 } },
-	    { { 0 } } }, /* rename */
+	{ 82, 0, 2, 0, -1, { { -1, 0, -1, LIND_END_STAY, 8 }, { -1, 1, -1, LIND_END_STAY, 12 } }, { { 0 } } }, /* rename */
 	{ 83, 0, 1, 0, -1, { { -1, 0, -1, LIND_END_STAY, 4 } }, { { 0 } } }, /* mkdir */
 	{ 84, 0, 1, 0, -1, { { -1, 0, -1, LIND_END_STAY, 8 } }, { { 0 } } }, /* rmdir */
 	{ 85, 0, 1, 0, -1, { { -1, 0, -1, LIND_END_FOLLOW, 128 } }, { { 0 } } }, /* creat */
-	{ 86, 0, 2, 0, -1, { { -1, 0, -1, LIND_END_STAY, 64 }, { -1, 1, -1, LIND_END_STAY, 4 } },
-	    { { 0 } } }, /* link */
+	{ 86, 0, 2, 0, -1, { { -1, 0, -1, LIND_END_STAY, 64 }, { -1, 1, -1, LIND_END_STAY, 4 } }, { { 0 } } }, /* link */
 	{ 87, 0, 1, 0, -1, { { -1, 0, -1, LIND_END_STAY, 8 } }, { { 0 } } }, /* unlink */
-	{ 88, 0, 2, 0, -1, { { -1, 0, -1, LIND_END_TEXT, 1 }, { -1, 1, -1, LIND_END_STAY, 4 } },
-	    { { 0 } } }, /* symlink */
+	{ 88, 0, 2, 0, -1, { { -1, 0, -1, LIND_END_TEXT, 1 }, { -1, 1, -1, LIND_END_STAY, 4 } }, { { 0 } } }, /* symlink */
 	{ 89, 0, 1, 0, -1, { { -1, 0, -1, LIND_END_STAY, 1 } }, { { 0 } } }, /* readlink */
 	{ 90, 0, 1, 0, -1, { { -1, 0, -1, LIND_END_FOLLOW, 16 } }, { { 0 } } }, /* chmod */
 	{ 91, 0, 0, 1, -1, { { 0 } }, { { 0, 16 } } }, /* fchmod */
@@ -91,12 +87,10 @@ static const struct lind_file_use lind_file_uses[] = {
 	{ 133, 0, 1, 0, -1, { { -1, 0, -1, LIND_END_STAY, 4 } }, { { 0 } } }, /* mknod */
 	{ 134, 38, 1, 0, -1, { { -1, 0, -1, LIND_END_FOLLOW, 32 } }, { { 0 } } }, /* uselib */
 	{ 137, 0, 1, 0, -1, { { -1, 0, -1, LIND_END_FOLLOW, 1 } }, { { 0 } } }, /* statfs */
-	{ 155, 1, 2, 0, -1, { { -1, 0, -1, LIND_END_FOLLOW, 256 }, { -1, 1, -1, LIND_END_FOLLOW, 256 } },
-	    { { 0 } } }, /* pivot_root */
+	{ 155, 1, 2, 0, -1, { { -1, 0, -1, LIND_END_FOLLOW, 256 }, { -1, 1, -1, LIND_END_FOLLOW, 256 } }, { { 0 } } }, /* pivot_root */
 	{ 161, 1, 1, 0, -1, { { -1, 0, -1, LIND_END_FOLLOW, 256 } }, { { 0 } } }, /* chroot */
 	{ 163, 1, 1, 0, -1, { { -1, 0, -1, LIND_END_FOLLOW, 256 } }, { { 0 } } }, /* acct */
-	{ 165, 1, 2, 0, -1, { { -1, 0, -1, LIND_END_FOLLOW, 256 }, { -1, 1, -1, LIND_END_FOLLOW, 256 } },
-	    { { 0 } } }, /* mount */
+	{ 165, 1, 2, 0, -1, { { -1, 0, -1, LIND_END_FOLLOW, 256 }, { -1, 1, -1, LIND_END_FOLLOW, 256 } }, { { 0 } } }, /* mount */
 	{ 166, 1, 1, 0, -1, { { -1, 0, -1, LIND_END_FOLLOW, 256 } }, { { 0 } } }, /* umount2 */
 	{ 167, 1, 1, 0, -1, { { -1, 0, -1, LIND_END_FOLLOW, 256 } }, { { 0 } } }, /* swapon */
 	{ 168, 1, 1, 0, -1, { { -1, 0, -1, LIND_END_FOLLOW, 256 } }, { { 0 } } }, /* swapoff */
@@ -120,12 +114,9 @@ static const struct lind_file_use lind_file_uses[] = {
 	{ 261, 0, 1, 0, -1, { { 0, 1, -1, LIND_END_FOLLOW, 16 } }, { { 0 } } }, /* futimesat */
 	{ 262, 0, 1, 0, -1, { { 0, 1, 3, LIND_END_UNLESS_AT, 1 } }, { { 0 } } }, /* newfstatat */
 	{ 263, 0, 1, 0, -1, { { 0, 1, 2, LIND_END_STAY, 8 } }, { { 0 } } }, /* unlinkat */
-	{ 264, 0, 2, 0, -1, { { 0, 1, -1, LIND_END_STAY, 8 }, { 2, 3, -1, LIND_END_STAY, 12 } },
-	    { { 0 } } }, /* renameat */
-	{ 265, 0, 2, 0, -1, { { 0, 1, 4, LIND_END_IF_AT, 64 }, { 2, 3, 4, LIND_END_STAY, 4 } },
-	    { { 0 } } }, /* linkat */
-	{ 266, 0, 2, 0, -1, { { -1, 0, -1, LIND_END_TEXT, 1 }, { 1, 2, -1, LIND_END_STAY, 4 } },
-	    { { 0 } } }, /* symlinkat */
+	{ 264, 0, 2, 0, -1, { { 0, 1, -1, LIND_END_STAY, 8 }, { 2, 3, -1, LIND_END_STAY, 12 } }, { { 0 } } }, /* renameat */
+	{ 265, 0, 2, 0, -1, { { 0, 1, 4, LIND_END_IF_AT, 64 }, { 2, 3, 4, LIND_END_STAY, 4 } }, { { 0 } } }, /* linkat */
+	{ 266, 0, 2, 0, -1, { { -1, 0, -1, LIND_END_TEXT, 1 }, { 1, 2, -1, LIND_END_STAY, 4 } }, { { 0 } } }, /* symlinkat */
 	{ 267, 0, 1, 0, -1, { { 0, 1, -1, LIND_END_STAY, 1 } }, { { 0 } } }, /* readlinkat */
 	{ 268, 0, 1, 0, -1, { { 0, 1, -1, LIND_END_FOLLOW, 16 } }, { { 0 } } }, /* fchmodat */
 	{ 269, 0, 1, 0, -1, { { 0, 1, -1, LIND_END_FOLLOW, 1 } }, { { 0 } } }, /* faccessat */
@@ -139,15 +130,13 @@ static const struct lind_file_use lind_file_uses[] = {
 	{ 303, 38, 1, 0, -1, { { 0, 1, 4, LIND_END_IF_AT, 1 } }, { { 0 } } }, /* name_to_handle_at */
 	{ 304, 1, 0, 1, -1, { { 0 } }, { { 0, 128 } } }, /* open_by_handle_at */
 	{ 307, 0, 0, 1, 1, { { 0 } }, { { 0, 1 } } }, /* sendmmsg */
-	{ 316, 0, 2, 0, -1, { { 0, 1, 4, LIND_END_STAY, 8 }, { 2, 3, 4, LIND_END_STAY, 12 } },
-	    { { 0 } } }, /* renameat2 */
+	{ 316, 0, 2, 0, -1, { { 0, 1, 4, LIND_END_STAY, 8 }, { 2, 3, 4, LIND_END_STAY, 12 } }, { { 0 } } }, /* renameat2 */
 	{ 322, 0, 1, 0, -1, { { 0, 1, 4, LIND_END_UNLESS_AT, 32 } }, { { 0 } } }, /* execveat */
 	{ 326, 0, 0, 2, -1, { { 0 } }, { { 0, 1 }, { 2, 512 } } }, /* copy_file_range */
 	{ 328, 0, 0, 1, -1, { { 0 } }, { { 0, 512 } } }, /* pwritev2 */
 	{ 332, 0, 1, 0, -1, { { 0, 1, 2, LIND_END_UNLESS_AT, 1 } }, { { 0 } } }, /* statx */
 	{ 428, 1, 1, 0, -1, { { 0, 1, -1, LIND_END_FOLLOW, 256 } }, { { 0 } } }, /* open_tree */
-	{ 429, 1, 2, 0, -1, { { 0, 1, -1, LIND_END_FOLLOW, 256 }, { 2, 3, -1, LIND_END_FOLLOW, 256 } },
-	    { { 0 } } }, /* move_mount */
+	{ 429, 1, 2, 0, -1, { { 0, 1, -1, LIND_END_FOLLOW, 256 }, { 2, 3, -1, LIND_END_FOLLOW, 256 } }, { { 0 } } }, /* move_mount */
 	{ 433, 1, 1, 0, -1, { { 0, 1, -1, LIND_END_FOLLOW, 256 } }, { { 0 } } }, /* fspick */
 	{ 437, 0, 1, 0, -1, { { 0, 1, -1, LIND_END_OPEN, 128 } }, { { 0 } } }, /* openat2 */
 	{ 439, 0, 1, 0, -1, { { 0, 1, 3, LIND_END_UNLESS_AT, 1 } }, { { 0 } } }, /* faccessat2 */

@@ -8,25 +8,25 @@
 /* numbers without an entry of their own). EPERM unless the caller has authority over `target`; */
 /* ESRCH for cages that are not there. Flag 1: one call of the grate at a time. Flag 2: */
 /* deregister. */
-#define SYS_register_handler 1001
+#define SYS_register_handler            1001
 /* Copies between the memories of the cages that the two addresses belong to. Kind 1 copies a */
 /* string with its NUL and is ENAMETOOLONG when there is none within `len`. Returns the bytes */
 /* copied; kind 2 copies bytes and returns the time, in nanoseconds of CLOCK_REALTIME_COARSE, */
 /* which a grate that serves writes to a file needs as well. `dst_cage` and `src_cage`, if not */
 /* 0, name another cage than the address belongs to: this is faster where a grate's own call */
 /* suffices. */
-#define SYS_copy_data_between_cages 1002
+#define SYS_copy_data_between_cages     1002
 /* Replaces the whole table of `target` by that of `source`. */
-#define SYS_copy_handler_table_to_cage 1003
+#define SYS_copy_handler_table_to_cage  1003
 /* Starts a program in a new cage that has a copy of the caller's table, then these entries. */
 /* Entry 0xffffffff routes a number as the caller's own calls, where the default entry would */
 /* take it. With LIND_SPAWN_WAITS the child may begin only when the calling thread waits for a */
 /* child, or ends: then it can run on the host thread that has nothing else to do. EINVAL for */
 /* other flags. */
-#define SYS_spawn 1004
+#define SYS_spawn                       1004
 /* Calls function `entry` of the caller when a descendant ends: its id and wait status are the */
 /* first two arguments. */
-#define SYS_exit_notice 1005
+#define SYS_exit_notice                 1005
 /* Makes the call that `call` describes, or, if that is NULL, the one that the caller is */
 /* serving, as it came. It is routed by the handler table of cage `by`: the calling cage, or a */
 /* proper descendant, for calls on that and its descendants. If `by` is 0, the table of the */
@@ -34,30 +34,30 @@
 /* call. Result and errors are the call's; EPERM for other tables, ELOOP for a described */
 /* call_by, EINVAL without `call` outside a handler. Without `call` it enters no handler of */
 /* call_by: the call that it makes arrives under its own number. */
-#define SYS_call_by 1007
+#define SYS_call_by                     1007
 /* Routes calls that `target`, a proper descendant of the caller, makes on its descriptors, so */
 /* that they need not enter the caller's handler. A word of the caller's memory for each */
 /* descriptor number decides: into the handler, or where the caller's own calls go, or those of */
 /* a descendant in between. Once for each target (EEXIST); ENOSPC if four other grates have */
 /* done so. */
-#define SYS_route_fds 1008
+#define SYS_route_fds                   1008
 /* Duplicates a descriptor of the caller into the table of the cage on which the served call */
 /* acts, as dup or fcntl(F_DUPFD_CLOEXEC) on that cage would, but faster. EINVAL outside a */
 /* handler. */
-#define SYS_give_fd 1009
+#define SYS_give_fd                     1009
 /* Says how many descriptors the caller has in flight: in messages that nobody has received. */
-#define SYS_in_flight 1010
+#define SYS_in_flight                   1010
 /* Returns a descriptor, closed by spawn and execve, of a file that an option of a grate names */
 /* and that the runner opened outside the root. Each is given once. If it is a directory, */
 /* openat opens and makes files in it, and unlinkat removes them, if their names are numbers; */
 /* no other path starts there. EBADF for other numbers, EPERM for a cage that is not a grate of */
 /* the runner's command line. */
-#define SYS_host_file 1011
+#define SYS_host_file                   1011
 /* Says that a call of `client`, a descendant of the caller or the caller itself, was refused */
 /* with an error; 0 where it was ended. `text` holds the rule, the request, and the permission */
 /* that would allow it, each ended by a NUL. The process that started the runner gets the */
 /* message; EOPNOTSUPP if it has not asked for denials. */
-#define SYS_denied 1012
+#define SYS_denied                      1012
 /* Registers for every number; see docs/threei.md. */
 #define LIND_NR_ANY 0xffffffffu
 
