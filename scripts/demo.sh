@@ -125,5 +125,5 @@ confine
 compile
 measure
 echo
-echo "More programs (GNU tools, git, Python and others): make ports PORT=agent, about half an hour on two processors."
+echo "More programs (GNU tools, git, Python and others): make ports PORT=agent, about 20 minutes on two processors."
 echo "That was it. README.md goes on from here; to type these commands, first: export PATH=$top/target/release:$top/scripts/bin:\$PATH"
