@@ -3,6 +3,7 @@
 use lind_abi::layout::{Rlimit, Utsname};
 use lind_abi::{Errno, nr};
 
+use crate::cage::capability;
 use crate::root::Walls;
 use crate::testing::{World, in_world};
 
@@ -116,15 +117,16 @@ fn the_machine_is_wasm32() {
 }
 
 #[test]
-fn only_root_names_the_machine() {
+fn it_takes_a_capability_to_name_the_machine() {
     in_world(Walls::Openat2, |w| {
         let child = w.sibling();
-        child.thread.cage.settings().credentials.uid = [7, 7, 0];
+        let may = |capabilities| child.thread.cage.settings().credentials.capabilities.effective = capabilities;
+        may(capability::OF_ROOT & !capability::SYS_ADMIN);
         for number in [nr::sethostname, nr::setdomainname] {
             assert_eq!(child.err(number, &[child.data(b"theirs"), 6]), Errno::EPERM);
-            child.thread.cage.settings().credentials.uid = [7, 0, 7];
+            may(capability::SYS_ADMIN);
             assert_eq!(child.ok(number, &[child.data(b"ours"), 4]), 0);
-            child.thread.cage.settings().credentials.uid = [0, 7, 0];
+            may(0);
             assert_eq!(child.err(number, &[16, 99]), Errno::EPERM);
         }
         let at = w.buffer(400);
