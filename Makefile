@@ -97,9 +97,13 @@ check: ## formatting, lints, generated files, language
 	scripts/lint/run
 	@scripts/newer_patch.sh
 
+deny: ## licences and sources of dependencies, by cargo-deny, which it builds first (4 minutes)
+	@[ -x build/lint/bin/cargo-deny ] || cargo install --locked cargo-deny@0.20.2 --root build/lint
+	@PATH="$(CURDIR)/build/lint/bin:$$PATH" cargo deny check licenses bans sources
+
 clean: ## removes what was built
 	cargo clean
 	rm -rf build
 	$(MAKE) --no-print-directory -C grates clean
 
-.PHONY: all help setup tools gnu-tools demo quick programs sysroot cxx profile rust grates binfmt ports ports-test test readme-test unit-tests bench sandbench check clean
+.PHONY: all help setup tools gnu-tools demo quick programs sysroot cxx profile rust grates binfmt ports ports-test test readme-test unit-tests bench sandbench check deny clean
