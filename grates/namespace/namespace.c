@@ -60,8 +60,7 @@ int main(int argc, char **argv)
 		    "pass paths elsewhere on as text: a link that is made there meanwhile may lead inside",
 		    set_by_text },
 		{ 'c', "calls", "LIST",
-		    "let only these calls enter: names, numbers, %file %desc %network %memory %process %ipc %signal, "
-		    "!LIST",
+		    "let only these calls enter: names, numbers, %file %desc %network %memory %process %ipc %signal, !LIST",
 		    add_calls },
 		{ 0, "calls-from", "FILE", "read such a list from FILE, one or more per line; # begins a comment",
 		    add_calls_file },
@@ -70,12 +69,10 @@ int main(int argc, char **argv)
 		{ 0, "port", "PORT[-PORT]", "let calls on sockets with these ports enter; may be repeated", add_port },
 		{ 'f', "fd", "FD[-FD]", "put these descriptors of the program's start inside", add_start_fds },
 		{ 0, "fd-kind", "LIST",
-		    "put descriptors of these kinds inside: file, dir, pipe, socket, chardev, tty, ... (a wrong one "
-		    "lists them); !LIST: of none of these",
+		    "put descriptors of these kinds inside: file, dir, pipe, socket, chardev, tty, ... (a wrong one lists them); !LIST: of none of these",
 		    add_fd_kinds },
 		{ 0, "fd-flags", "LIST",
-		    "put descriptors with these flags inside: readonly, writable, append, nonblock, ... (a wrong one "
-		    "lists them); !LIST: with none of these",
+		    "put descriptors with these flags inside: readonly, writable, append, nonblock, ... (a wrong one lists them); !LIST: with none of these",
 		    add_fd_flags },
 	};
 	static const struct lind_composer composer = {
@@ -90,8 +87,8 @@ int main(int argc, char **argv)
 	lind_options(options, sizeof options / sizeof *options,
 	    "Sends the calls that match through the grates between %{ and %}, and the others past them.", &argc, &argv);
 	if (!by_path && !by_net && !by_fd && !by_call)
-		lind_die("nothing says which calls enter: give it --prefix, --calls, --address, --port, --fd, "
-			 "--fd-kind or --fd-flags");
+		lind_die(
+		    "nothing says which calls enter: give it --prefix, --calls, --address, --port, --fd, --fd-kind or --fd-flags");
 	with = composer;
 	with.lifecycle = lifecycle;
 	return lind_compose_run(&with, argc, argv);

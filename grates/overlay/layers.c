@@ -153,17 +153,12 @@ int64_t store_changes(struct store *store)
 {
 	/* A name that is gone does not count if its file has another name now. */
 	static const char text[] =
-	    "with recursive chain(layer) as (select ?1 union select parent from layers join chain using (layer) where "
-	    "parent is not null), "
+	    "with recursive chain(layer) as (select ?1 union select parent from layers join chain using (layer) where parent is not null), "
 	    "entry as (select dir, name, ino, max(layer) from names where layer in chain group by dir, name), "
-	    "node as (select ino, mode, cast(origin as text) as origin, max(layer) from nodes where layer in chain "
-	    "group by ino), "
-	    "file as (select distinct ino, origin from entry join node using (ino) where mode & 61440 != 16384 and "
-	    "mode != 0) "
-	    "select (select count(*) from file) + (select count(*) from entry left join node on node.ino = entry.dir "
-	    "where entry.ino = 0 and "
-	    "coalesce(case when entry.dir = 1 then '' else origin || '/' end || cast(name as text), '') not in (select "
-	    "origin from file where origin is not null))";
+	    "node as (select ino, mode, cast(origin as text) as origin, max(layer) from nodes where layer in chain group by ino), "
+	    "file as (select distinct ino, origin from entry join node using (ino) where mode & 61440 != 16384 and mode != 0) "
+	    "select (select count(*) from file) + (select count(*) from entry left join node on node.ino = entry.dir where entry.ino = 0 and "
+	    "coalesce(case when entry.dir = 1 then '' else origin || '/' end || cast(name as text), '') not in (select origin from file where origin is not null))";
 	sqlite3_stmt *statement;
 	int64_t count;
 
@@ -214,8 +209,7 @@ int store_log_lines(struct store *store, int (*each)(void *to, const struct stor
 int store_tidy(struct store *store)
 {
 	static const char needed[] =
-	    "with recursive needed(layer) as (select layer from heads union select layer from layers where name is not "
-	    "null "
+	    "with recursive needed(layer) as (select layer from heads union select layer from layers where name is not null "
 	    "union select parent from layers join needed using (layer) where parent is not null) ";
 	static const char *const tables[] = { "nodes", "names", "log", "layers" };
 	char *sql = sqlite3_mprintf("%sselect count(*) from layers where layer not in needed", needed);
@@ -227,8 +221,7 @@ int store_tidy(struct store *store)
 		return 0;
 	/* By the index of the key, without a look at the bytes. */
 	r = change(store,
-	    "%sdelete from blocks where rowid in (select rowid from blocks indexed by sqlite_autoindex_blocks_1 where "
-	    "layer not in needed)",
+	    "%sdelete from blocks where rowid in (select rowid from blocks indexed by sqlite_autoindex_blocks_1 where layer not in needed)",
 	    needed);
 	for (size_t i = 0; !r && i < sizeof tables / sizeof *tables; i++)
 		r = change(store, "%sdelete from %s where layer not in needed", needed, tables[i]);

@@ -23,16 +23,14 @@ static const char *const texts[STATEMENTS] = {
 	[BEGIN] = "begin immediate",
 	[COMMIT] = "commit",
 	[ROLLBACK] = "rollback",
-	[GET] = "select layer, mode, nlink, uid, gid, rdev, size, atime, mtime, ctime, btime, origin, origin_size, "
-		"seen_ino, seen_size, seen_mtime, "
-		"seen_ctime, target, xattrs from nodes where ino = ?1 order by layer desc",
+	[GET] =
+	    "select layer, mode, nlink, uid, gid, rdev, size, atime, mtime, ctime, btime, origin, origin_size, seen_ino, seen_size, seen_mtime, "
+	    "seen_ctime, target, xattrs from nodes where ino = ?1 order by layer desc",
 	[GONE_BELOW] = "select layer, mode from nodes where ino = ?1 and layer < ?2 order by layer desc",
-	[PUT] = "insert into nodes values(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, "
-		"?18, ?19, ?20, 9223372036854775807) "
-		"on conflict do update set mode = ?3, nlink = ?4, uid = ?5, gid = ?6, rdev = ?7, size = ?8, atime = "
-		"?9, mtime = ?10, ctime = ?11, "
-		"btime = ?12, origin = ?13, origin_size = ?14, seen_ino = ?15, seen_size = ?16, seen_mtime = ?17, "
-		"seen_ctime = ?18, target = ?19, xattrs = ?20",
+	[PUT] =
+	    "insert into nodes values(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, 9223372036854775807) "
+	    "on conflict do update set mode = ?3, nlink = ?4, uid = ?5, gid = ?6, rdev = ?7, size = ?8, atime = ?9, mtime = ?10, ctime = ?11, "
+	    "btime = ?12, origin = ?13, origin_size = ?14, seen_ino = ?15, seen_size = ?16, seen_mtime = ?17, seen_ctime = ?18, target = ?19, xattrs = ?20",
 	[FORGET] = "delete from nodes where ino = ?1 and layer = ?2",
 	[BASES] = "select layer, base from nodes where ino = ?1 order by layer desc",
 	[SET_BASE] = "update nodes set base = min(base, ?3) where ino = ?1 and layer = ?2",
@@ -43,8 +41,8 @@ static const char *const texts[STATEMENTS] = {
 	[READ] = "select layer, held, zeros, bytes from blocks where ino = ?1 and chunk = ?2 order by layer desc",
 	[READ_OWN] = "select held, zeros, bytes from blocks where ino = ?1 and chunk = ?2 and layer = ?3",
 	[NEXT_CHUNK] = "select min(chunk) from blocks where ino = ?1 and chunk >= ?2",
-	[WRITE] = "insert into blocks values(?1, ?2, ?3, ?4, ?5, ?6) on conflict do update set held = ?4, zeros = ?5, "
-		  "bytes = ?6",
+	[WRITE] =
+	    "insert into blocks values(?1, ?2, ?3, ?4, ?5, ?6) on conflict do update set held = ?4, zeros = ?5, bytes = ?6",
 	[CUT] = "delete from blocks where ino = ?1 and layer = ?2 and chunk >= ?3",
 	[DROP_BLOCKS] = "delete from blocks where ino = ?1 and chunk = ?2 and layer = ?3",
 	[SIZE] = "select size from nodes where ino = ?1 and layer = ?2",
@@ -162,10 +160,9 @@ bool store_sees(const struct store *store, int64_t layer)
 
 int store_load_chain(struct store *store)
 {
-	static const char text[] = "with recursive chain(layer) as (select layer from heads where head = ?1 union all "
-				   "select parent from layers "
-				   "join chain using (layer) where parent < layers.layer) select layer from chain join "
-				   "layers using (layer) order by layer desc";
+	static const char text[] =
+	    "with recursive chain(layer) as (select layer from heads where head = ?1 union all select parent from layers "
+	    "join chain using (layer) where parent < layers.layer) select layer from chain join layers using (layer) order by layer desc";
 	sqlite3_stmt *statement;
 	int code = sqlite3_prepare_v2(store->db, text, -1, &statement, NULL);
 	size_t room = 0;
@@ -270,9 +267,9 @@ static int make(struct store *store, const char *lower)
 	clock_gettime(CLOCK_REALTIME, &now);
 	if ((r = store_exec(store, "begin immediate")) || (r = store_exec(store, schema)))
 		return r;
-	sql = sqlite3_mprintf("insert into about values('lower', %Q), ('next_ino', %lld); insert into layers values(1, "
-			      "null, null, %lld); "
-			      "insert into heads values('main', 1); pragma user_version = %d; commit",
+	sql = sqlite3_mprintf(
+	    "insert into about values('lower', %Q), ('next_ino', %lld); insert into layers values(1, null, null, %lld); "
+	    "insert into heads values('main', 1); pragma user_version = %d; commit",
 	    lower, (long long)STORE_FIRST_INO, (long long)in_nanoseconds(now), FORMAT);
 	if (!sql)
 		return store_fail(store, SQLITE_NOMEM);
@@ -317,10 +314,9 @@ static int check(struct store *store, const char *lower)
  * written of it. */
 static int set_up(struct store *store, bool is_new)
 {
-	static const char settings[] = "pragma locking_mode = exclusive; pragma temp_store = memory; pragma page_size "
-				       "= 4096; pragma cell_size_check = on; "
-				       "pragma trusted_schema = off; pragma cache_size = -8192; pragma synchronous = "
-				       "normal; pragma journal_mode = memory";
+	static const char settings[] =
+	    "pragma locking_mode = exclusive; pragma temp_store = memory; pragma page_size = 4096; pragma cell_size_check = on; "
+	    "pragma trusted_schema = off; pragma cache_size = -8192; pragma synchronous = normal; pragma journal_mode = memory";
 	char own[64];
 	int r;
 

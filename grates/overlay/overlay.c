@@ -215,8 +215,7 @@ int main(int argc, char **argv)
 		{ 'l', "lower", "DIR", "show the files of DIR, which is never written to", set_lower },
 		{ 'p', "prefix", "PATH", "show the overlay at PATH (default: at the lower directory)", set_prefix },
 		{ 'u', "upper", "STATE",
-		    "keep changes in STATE: a file, or with a slash at its end a directory; without it changes are "
-		    "lost at the end",
+		    "keep changes in STATE: a file, or with a slash at its end a directory; without it changes are lost at the end",
 		    set_upper },
 		{ 0, "head", "NAME", "work on this head of the state (default main)", set_head },
 		{ 0, "cache", "MIB", "keep so many mebibytes of files in memory (default 512)", set_cache },

@@ -17,18 +17,15 @@
 static const char table[] =
     "create table applying(	-- what `lind-boot apply` has begun, and the next one finishes\n"
     "	number integer primary key,\n"
-    "	deed integer not null,	-- 1: a new file, written already; 2: it moves; 3: a further name of the file `same`; "
-    "0: another\n"
+    "	deed integer not null,	-- 1: a new file, written already; 2: it moves; 3: a further name of the file `same`; 0: another\n"
     "	kind text not null, type integer not null,	-- A made, M changed, D removed, R renamed; as in st_mode\n"
     "	path blob not null, source blob, same blob,	-- where it is to be, where it was\n"
     "	ino integer, dir integer not null, name blob not null,	-- the rows that it comes from\n"
-    "	was_ino integer, was_type integer, was_size integer, was_mtime integer, was_ctime integer,	-- what was at "
-    "source\n"
-    "	over_ino integer, over_type integer, over_size integer, over_mtime integer, over_ctime integer,	-- what it "
-    "takes the place of\n"
+    "	was_ino integer, was_type integer, was_size integer, was_mtime integer, was_ctime integer,	-- what was at source\n"
+    "	over_ino integer, over_type integer, over_size integer, over_mtime integer, over_ctime integer,	-- what it takes the place of\n"
     "	stays integer)	-- 1: it is there then, but not all that is in it, or not all its names\n";
-static const char insert[] = "insert into applying values(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, "
-			     "?15, ?16, ?17, ?18, ?19, ?20, ?21)";
+static const char insert[] =
+    "insert into applying values(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21)";
 static const char fetch[] = "select * from applying order by number";
 
 /* A statement that still looks at a row keeps tables from being removed. */

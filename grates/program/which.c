@@ -87,8 +87,8 @@ void find_programs(void)
 			p->device = st.st_dev;
 			p->inode = st.st_ino;
 			if (is_script(p->path))
-				lind_die("%s: a script, which runs as its interpreter: a rule for it would have no "
-					 "effect; name the interpreter",
+				lind_die(
+				    "%s: a script, which runs as its interpreter: a rule for it would have no effect; name the interpreter",
 				    p->path);
 		} else
 			lind_log("%s: there is no such program now", p->path);

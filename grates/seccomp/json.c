@@ -20,9 +20,9 @@ static char unknown[512];
 static unsigned unknown_count;
 
 /* The capabilities that Docker gives a container. */
-static const char *capabilities = "CAP_CHOWN,CAP_DAC_OVERRIDE,CAP_FSETID,CAP_FOWNER,CAP_MKNOD,CAP_NET_RAW,CAP_SETGID,"
-				  "CAP_SETUID,CAP_SETFCAP,CAP_SETPCAP,"
-				  "CAP_NET_BIND_SERVICE,CAP_SYS_CHROOT,CAP_KILL,CAP_AUDIT_WRITE";
+static const char *capabilities =
+    "CAP_CHOWN,CAP_DAC_OVERRIDE,CAP_FSETID,CAP_FOWNER,CAP_MKNOD,CAP_NET_RAW,CAP_SETGID,CAP_SETUID,CAP_SETFCAP,CAP_SETPCAP,"
+    "CAP_NET_BIND_SERVICE,CAP_SYS_CHROOT,CAP_KILL,CAP_AUDIT_WRITE";
 
 const char *set_capabilities(const char *list)
 {

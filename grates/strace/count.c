@@ -71,8 +71,7 @@ void count_report(void (*print)(const char *line, size_t length))
 	}
 	error_count(errors, sizeof errors, total.errors);
 	n = snprintf(line, sizeof line,
-	    "------ ----------- ----------- --------- --------- ----------------\n%6.2f %11.6f %11llu %9llu %9s "
-	    "total\n",
+	    "------ ----------- ----------- --------- --------- ----------------\n%6.2f %11.6f %11llu %9llu %9s total\n",
 	    100.0, (double)total.nanoseconds / 1e9,
 	    (unsigned long long)(total.calls ? total.nanoseconds / total.calls / 1000 : 0),
 	    (unsigned long long)total.calls, errors);

@@ -190,8 +190,7 @@ static int check_head(const struct state *s)
 		return 0;
 	if (newest->blocks < s->blocks && (h->is_signed[(s->blocks - 1) % 2] || h->size == sizeof *h->at)) {
 		wrong_head(s,
-		    "does not know the last block: it is an older one, or the grate was killed before it could write "
-		    "this one");
+		    "does not know the last block: it is an older one, or the grate was killed before it could write this one");
 		return 2;
 	}
 	return is_whole(s) ? 0 : wrong_head(s, "was changed");
@@ -223,9 +222,9 @@ static int check(struct state *s, const char *key, bool show)
 		return r;
 	printf("%s: %llu records in %llu blocks, %s%s\n", lind_shown(s->name), (unsigned long long)s->records,
 	    (unsigned long long)s->blocks,
-	    s->last ? "whole"
-		    : "unchanged as far as it goes, but it does not end: the grate runs, was killed, or the end was "
-		      "cut off",
+	    s->last
+		? "whole"
+		: "unchanged as far as it goes, but it does not end: the grate runs, was killed, or the end was cut off",
 	    key ? "" : "; signed by the key in the log, which nobody vouches for without --public");
 	return s->last ? 0 : 2;
 }

@@ -407,8 +407,7 @@ int main(int argc, char **argv)
 		{ 'a', "allow", "PATTERN",
 		    "allow changes to these paths: *, ? and [...] as in a shell, /** for everything below", allow },
 		{ 'p', "protect", "PATH",
-		    "forbid changes to PATH and below, even if --allow matches: ** for any directories, * and ? in "
-		    "names; without --allow, all other paths may be changed",
+		    "forbid changes to PATH and below, even if --allow matches: ** for any directories, * and ? in names; without --allow, all other paths may be changed",
 		    protect },
 		{ 0, "confine", "PATH", "forbid changes to PATH and below, except below the paths of --inside",
 		    confine },

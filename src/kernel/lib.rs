@@ -49,7 +49,7 @@
 //! 16. the names in a mount (`root::budget`), also while the host changes them
 //! 17. the record locks of files (`Locks`)
 //! 18. `Loopback::changing`, a socket's `Private`, the ports of `Loopback`, in this order
-//! 19. `CageTable`, `Cage::timers`, `Cage::watchers` and `sys::process::Names`: nothing within
+//! 19. `CageTable`, `Cage::timers`, `Cage::watchers` and `cage::Names`: nothing within
 //!     these
 //!
 //! No guard is held while a grate is entered or the host blocks.
@@ -133,7 +133,7 @@ pub struct Kernel {
     pub(crate) timers: Arc<timers::Timers>,
     pub(crate) async_io: async_io::AsyncIo,
     /// The names of the machine that the first cage has.
-    pub(crate) names: Arc<sys::process::Names>,
+    pub(crate) names: Arc<cage::Names>,
     pub(crate) processors: cage::processors::Processors,
     denials: OnceLock<denial::Listener>,
     engine: OnceLock<Box<dyn GuestRuntime>>,

@@ -299,7 +299,7 @@ mod tests {
         assert!(of("new").unwrap().folder && of("new///").unwrap().folder);
         assert!(of("new").unwrap().is_shown_by(&folder.path().join("new/data")) && !of("new").unwrap().is_named());
         std::fs::write(folder.path().join("file"), "").unwrap();
-        assert!(of("file/").unwrap_err().to_string().contains("without the slash"));
+        assert!(of("file/").unwrap_err().to_string().contains("leave out the slash"));
         std::fs::create_dir_all(folder.path().join("other/x")).unwrap();
         for wrong in ["other", "other/"] {
             assert!(of(wrong).unwrap_err().to_string().contains("not the state of an overlay"));

@@ -465,7 +465,7 @@ mod tests {
         assert!(wrong("netwrok = \"none\"").starts_with("--policy p.toml:1:1: netwrok: unknown"));
         assert!(wrong("protect = [\"/etc\"]").contains("relative"));
         assert!(wrong("protect = [\"a/../b\"]").contains("relative"));
-        assert!(wrong("protect = [\"a/**/b\"]").contains("only in front"));
+        assert!(wrong("protect = [\"a/**/b\"]").contains("only at the beginning"));
         assert!(wrong("[protect]\nexcept = [\"a/b\"]").contains("protect: except: a/b: one name"));
         assert!(wrong("[protect]\nall = true").contains("protect: all: unknown"));
         assert!(wrong("read = [\"../etc\"]").contains("begins with /"));

@@ -271,7 +271,7 @@ mod tests {
         for (message, part) in [
             (json!({"do": "list"}), "version 1"),
             (json!({"lind": 2, "do": "list"}), "not 2"),
-            (json!({"lind": 1, "do": "dance"}), "there are exec"),
+            (json!({"lind": 1, "do": "dance"}), "expected exec"),
             (json!({"lind": 1, "do": "exec", "argv": []}), "no command"),
             (json!({"lind": 1, "do": "exec", "argv": [""]}), "no command"),
             (json!({"lind": 1, "do": "exec", "argv": ["a\u{0}b"]}), "NUL"),

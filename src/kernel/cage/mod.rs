@@ -12,6 +12,7 @@ mod exit;
 mod fork;
 mod life;
 mod line;
+mod names;
 pub(crate) mod processors;
 mod reading;
 mod reparent;
@@ -39,6 +40,7 @@ pub use exit::Status;
 pub use fork::{Birth, How};
 pub(crate) use fork::{make_child, parent_of};
 pub use line::{Installed, Line, is_grate_name};
+pub(crate) use names::{LONGEST_NAME, Names};
 pub use table::CageTable;
 pub(crate) use text_busy::Busy;
 pub use text_busy::Text;
@@ -173,7 +175,7 @@ pub struct Settings {
     /// prctl(PR_SET_PDEATHSIG): the signal for when the parent ends; 0 for none.
     pub death_signal: u8,
     /// The names of the machine.
-    pub(crate) names: Arc<crate::sys::process::Names>,
+    pub(crate) names: Arc<Names>,
 }
 
 impl Settings {

@@ -6,10 +6,10 @@
 use lind_abi::{Errno, In, Len, Result};
 
 use super::{Place, Subject, What, system};
+use crate::cage::Names;
 use crate::call::Ctx;
 use crate::lock::Locked;
 use crate::mem::PAGE;
-use crate::sys::process::Names;
 
 /// The longest value.
 const LONGEST: usize = 128;

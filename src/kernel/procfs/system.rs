@@ -8,8 +8,8 @@ use std::fmt::Write;
 use lind_abi::Result;
 
 use super::{Subject, process, seen};
+use crate::cage::Names;
 use crate::host::clock;
-use crate::sys::process::Names;
 
 /// The host's memory, cut down to the limits as for sysinfo(2).
 struct Memory {

@@ -183,7 +183,7 @@ fn relocations_are_not_believed() {
     assert!(module(linking).is_ok());
     for (relocations, words) in [
         (r"\00\01\01\ff\ff\03\00", "beyond"),
-        (r"\00\01\01\03\00", "no pointer"),
+        (r"\00\01\01\03\00", "without a pointer"),
         (r"\00\01\0c\03\00", "-fPIC"),
         (r"\00\05\01\03\00", ""),
         (r"\00", ""),

@@ -315,8 +315,8 @@ static void same_stat(const struct stat *l, const struct imfs_node *n)
 	imfs_stat(n, &s);
 	if (l->st_mode != s.mode || l->st_nlink != s.nlink || l->st_uid != s.uid || l->st_gid != s.gid ||
 	    (!dir && (uint64_t)l->st_size != s.size)) {
-		printf("%s: Linux mode %o nlink %d uid %u gid %u size %lld; imfs mode %o nlink %u uid %u gid %u size "
-		       "%llu\n",
+		printf(
+		    "%s: Linux mode %o nlink %d uid %u gid %u size %lld; imfs mode %o nlink %u uid %u gid %u size %llu\n",
 		    what, l->st_mode, (int)l->st_nlink, l->st_uid, l->st_gid, (long long)l->st_size, s.mode, s.nlink,
 		    s.uid, s.gid, (unsigned long long)s.size);
 		failed = true;

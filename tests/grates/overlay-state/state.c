@@ -413,8 +413,8 @@ static void crash_at(size_t count, size_t torn, uint64_t lost)
 		if (same(&seen, &committed[i].view))
 			break;
 	if (i == commits || (i != least && committed[i].begun > count)) {
-		printf("after %zu deeds, %zu bytes of the last missing, loss %d: none of the states that were "
-		       "committed (seed %llu)\n",
+		printf(
+		    "after %zu deeds, %zu bytes of the last missing, loss %d: none of the states that were committed (seed %llu)\n",
 		    count, torn, lost != 0, (unsigned long long)seed);
 		exit(1);
 	}

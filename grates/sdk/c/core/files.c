@@ -64,8 +64,8 @@ int lind_open_file(const char *value, const char *ending, int flags, unsigned mo
 		return open(path, flags | O_CLOEXEC, mode);
 	}
 	if (!handed(value, &number)) {
-		lind_log("%s: lind-boot opens no files for grates behind a program of the root; use root:%s for a file "
-			 "inside the root",
+		lind_log(
+		    "%s: lind-boot opens no files for grates behind a program of the root; use root:%s for a file inside the root",
 		    name, name);
 		errno = ENOENT;
 		return -1;

@@ -1,72 +1,19 @@
 //! The names of the machine. The host's names are what a runner begins with; its cages may give it
 //! others, and with CLONE_NEWUTS some of them others than the rest.
 
-use std::sync::{Arc, Mutex};
-
 use lind_abi::layout::Utsname;
 use lind_abi::{Errno, In, Len, Out, Result};
 
 use super::persona;
-use crate::cage::{Cage, capability};
+use crate::cage::{LONGEST_NAME, Names, capability};
 use crate::call::Ctx;
-use crate::lock::Locked;
-
-/// __NEW_UTS_LEN
-const LONGEST: usize = 64;
-
-/// The names that cages have given: a namespace.
-#[derive(Default)]
-pub(crate) struct Names {
-    host: Mutex<Option<Box<[u8]>>>,
-    domain: Mutex<Option<Box<[u8]>>>,
-}
-
-impl Names {
-    /// The names that a cage has.
-    pub fn of(cage: &Cage) -> Arc<Names> {
-        Arc::clone(&cage.settings().names)
-    }
-
-    /// The same, to be changed apart.
-    pub fn apart(&self) -> Arc<Names> {
-        Arc::new(Names { host: Mutex::new(get(&self.host)), domain: Mutex::new(get(&self.domain)) })
-    }
-
-    /// The host name.
-    pub fn host(&self) -> Box<[u8]> {
-        get(&self.host).unwrap_or_else(|| rustix::system::uname().nodename().to_bytes().into())
-    }
-
-    /// The NIS domain name.
-    pub fn domain(&self) -> Box<[u8]> {
-        get(&self.domain).unwrap_or_else(|| rustix::system::uname().domainname().to_bytes().into())
-    }
-
-    /// Sets it, by writing to /proc/sys/kernel/hostname: as much as fits.
-    pub fn set_host(&self, name: &[u8]) {
-        put(&self.host, &name[..name.len().min(LONGEST)]);
-    }
-
-    /// Sets it, by writing to /proc/sys/kernel/domainname.
-    pub fn set_domain(&self, name: &[u8]) {
-        put(&self.domain, &name[..name.len().min(LONGEST)]);
-    }
-}
-
-fn put(name: &Mutex<Option<Box<[u8]>>>, bytes: &[u8]) {
-    *name.locked() = Some(bytes.into());
-}
-
-fn get(name: &Mutex<Option<Box<[u8]>>>) -> Option<Box<[u8]>> {
-    name.locked().clone()
-}
 
 /// uname(2)
 pub(crate) fn uname(cx: &Ctx<'_>, buf: Out<Utsname>) -> Result<()> {
     let host = rustix::system::uname();
     let field = |bytes: &[u8]| {
-        let mut field = [0; LONGEST + 1];
-        let len = bytes.len().min(LONGEST);
+        let mut field = [0; LONGEST_NAME + 1];
+        let len = bytes.len().min(LONGEST_NAME);
         field[..len].copy_from_slice(&bytes[..len]);
         field
     };
@@ -100,25 +47,25 @@ fn release(cx: &Ctx<'_>, host: &[u8]) -> Vec<u8> {
 
 /// sethostname(2)
 pub(crate) fn sethostname(cx: &Ctx<'_>, name: In<u8>, len: Len) -> Result<()> {
-    set(cx, name, len, |names| &names.host)
+    set(cx, name, len, Names::set_host)
 }
 
 /// setdomainname(2)
 pub(crate) fn setdomainname(cx: &Ctx<'_>, name: In<u8>, len: Len) -> Result<()> {
-    set(cx, name, len, |names| &names.domain)
+    set(cx, name, len, Names::set_domain)
 }
 
-fn set(cx: &Ctx<'_>, name: In<u8>, len: Len, of: impl Fn(&Names) -> &Mutex<Option<Box<[u8]>>>) -> Result<()> {
+fn set(cx: &Ctx<'_>, name: In<u8>, len: Len, give: impl Fn(&Names, &[u8])) -> Result<()> {
     if !cx.cage.settings().credentials.can(capability::SYS_ADMIN) {
         return Err(Errno::EPERM);
     }
     // An int.
     let len = len.0 & u64::from(u32::MAX);
-    let len = usize::try_from(len).ok().filter(|&len| len <= LONGEST).ok_or(Errno::EINVAL)?;
-    let mut bytes = [0; LONGEST];
+    let len = usize::try_from(len).ok().filter(|&len| len <= LONGEST_NAME).ok_or(Errno::EINVAL)?;
+    let mut bytes = [0; LONGEST_NAME];
     cx.copy_in(name, &mut bytes[..len])?;
     // As a string it ends at its first NUL.
     let end = bytes[..len].iter().position(|&byte| byte == 0).unwrap_or(len);
-    put(of(&Names::of(cx.cage)), &bytes[..end]);
+    give(&Names::of(cx.cage), &bytes[..end]);
     Ok(())
 }
