@@ -69,7 +69,7 @@ mod tests {
     fn too_few_files_are_explained_and_nothing_else() {
         let of =
             |errno: rustix::io::Errno| format!("{:#}", explain(anyhow::Error::from(errno).context("image x: name")));
-        assert!(of(rustix::io::Errno::MFILE).contains("ulimit -n 1024 or more: image x: name: Too many"));
+        assert!(of(rustix::io::Errno::MFILE).contains("`ulimit -n 1024` or more: image x: name: Too many"));
         assert!(of(rustix::io::Errno::NOENT).starts_with("image x: name: "));
     }
 
