@@ -80,6 +80,8 @@ pub struct End {
     record: Option<Arc<Record>>,
     learner: Option<Arc<Learner>>,
     kernel: Arc<OnceLock<Arc<Kernel>>>,
+    /// What the end waits for, after the command has ended.
+    after: Option<Arc<dyn Fn() + Send + Sync>>,
 }
 
 struct Record {
@@ -118,7 +120,13 @@ impl End {
             record: result.map(record),
             learner: learner.map(Arc::new),
             kernel,
+            after: None,
         }
+    }
+
+    /// The same, which calls `after` when the command has ended without being told to.
+    pub fn after(self, after: impl Fn() + Send + Sync + 'static) -> End {
+        End { after: Some(Arc::new(after)), ..self }
     }
 
     /// Starts the thread that watches the time, behind the walls and before the first program runs.
@@ -182,7 +190,10 @@ impl End {
     /// Records that the run has ended. Does not return if it was ended by this.
     pub fn ended(&self, status: Status) {
         match self.over.load(Ordering::SeqCst) {
-            0 => self.write(Some(status)),
+            0 => {
+                self.after.iter().for_each(|after| after());
+                self.write(Some(status));
+            }
             over => self.leave(over),
         }
     }

@@ -231,8 +231,9 @@ impl Sandbox {
         attend: Attendant,
     ) -> Result<Infallible, Failure> {
         let result = options.result.as_deref().map(|file| self.output("--result", file)).transpose()?;
-        let end = End::new(options.timeout, result, denials, (self.learner, self.peaks));
         let published = Listeners::bind(&options.publish)?;
+        let leaving = published.leaving();
+        let end = End::new(options.timeout, result, denials, (self.learner, self.peaks)).after(move || leaving.drain());
         let attend: Attendant = Box::new(move |kernel| {
             published.serve(kernel)?;
             attend(kernel)
