@@ -591,7 +591,7 @@ static void links(const char *victim)
 	close_state();
 	CHECK(!fstatat(folder, name, &st, 0) && st.st_size == 2 * STORE_CHUNK && st.st_blocks * 512 == STORE_CHUNK);
 	CHECK(!truncateat(folder, name, STORE_CHUNK + 5000));
-	expect_refusal("ends before");
+	expect_refusal("is too short");
 	CHECK(!unlinkat(folder, name, 0) && !symlinkat(victim, folder, name));
 	expect_refusal("not a file of its own");
 	CHECK(!unlinkat(folder, name, 0) && !linkat(AT_FDCWD, victim, folder, name, 0));
