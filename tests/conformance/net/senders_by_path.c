@@ -2,7 +2,9 @@
  * they are and claim to be: also behind a grate that judges paths. */
 #include "check.h"
 
+#include <fcntl.h>
 #include <grp.h>
+#include <signal.h>
 #include <stddef.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -34,7 +36,7 @@ static void comes_from(int fd, pid_t pid, uid_t uid, gid_t gid)
 	};
 	struct ucred cred = { -7, 7, 7 };
 
-	CHECK_EQ(recvmsg(fd, &message, 0), 1);
+	CHECK_EQ(recvmsg(fd, &message, MSG_DONTWAIT), 1);
 	if (CHECK(CMSG_FIRSTHDR(&message)))
 		memcpy(&cred, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof cred);
 	CHECK_EQ(cred.pid, pid);
@@ -95,14 +97,18 @@ int main(void)
 	gid_t gid = changes ? OTHER_GROUP : getgid();
 	struct ucred cred = { -7, 7, 7 };
 	socklen_t len = sizeof cred;
+	siginfo_t ended;
 	pid_t pid;
 
 	CHECK_EQ(chmod(".", 0777), 0);
+	CHECK_EQ(fcntl(listener, F_SETFL, O_NONBLOCK), 0);
 	CHECK_EQ(setsockopt(receiver, SOL_SOCKET, SO_PASSCRED, &on, sizeof on), 0);
 	CHECK_EQ(listen(listener, 1), 0);
 	NEED((pid = fork()) >= 0);
 	if (!pid)
 		child(changes, getppid());
+	/* All is sent, or was refused: nothing below waits. The child keeps its number. */
+	NEED(waitid(P_PID, (id_t)pid, &ended, WEXITED | WNOWAIT) == 0);
 	for (int i = 0; i < 3; i++)
 		comes_from(receiver, pid, uid, gid);
 	NEED((one = accept(listener, NULL, NULL)) >= 0);
