@@ -207,9 +207,9 @@ def git_passes(world: World) -> None:
 
 def names_that_a_shell_makes_up(world: World) -> None:
     """`>` does not ask for O_EXCL: the digits of such names are others in the next run, and no more. A file that is there the next time is
-    asked about by other calls."""
+    asked about by other calls; GNU's mv would also rename it by another one."""
     needs_tools()
-    words = ("-v", ".", "--", "bash", "-c", "for i in 1 2; do echo $i >gen-$RANDOM$i.o; echo x >made.temporary; done; rm gen-* made.temporary; echo y >a; mv a b")
+    words = ("-v", ".", "--", "bash", "-c", "for i in 1 2; do echo $i >gen-$RANDOM$i.o; echo x >made.temporary; done; rm gen-* made.temporary; rm -f b; echo y >a; mv a b")
     learn(world, *words)
     for _ in range(2):
         passes(world, "", *words)

@@ -593,13 +593,13 @@ static void links(const char *victim)
 	CHECK(!truncateat(folder, name, STORE_CHUNK + 5000));
 	expect_refusal("is too short");
 	CHECK(!unlinkat(folder, name, 0) && !symlinkat(victim, folder, name));
-	expect_refusal("not a file of its own");
+	expect_refusal("not a regular file with one name");
 	CHECK(!unlinkat(folder, name, 0) && !linkat(AT_FDCWD, victim, folder, name, 0));
-	expect_refusal("not a file of its own");
+	expect_refusal("not a regular file with one name");
 	CHECK(!unlinkat(folder, name, 0) && !mkfifoat(folder, name, 0600));
-	expect_refusal("not a file of its own");
+	expect_refusal("not a regular file with one name");
 	CHECK(!unlinkat(folder, name, 0) && !mkdirat(folder, name, 0700));
-	expect_refusal("not a file of its own");
+	expect_refusal("not a regular file with one name");
 	CHECK(!stat(victim, &st) && !st.st_size);
 }
 
