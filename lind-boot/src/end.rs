@@ -80,7 +80,7 @@ pub struct End {
     record: Option<Arc<Record>>,
     learner: Option<Arc<Learner>>,
     kernel: Arc<OnceLock<Arc<Kernel>>>,
-    /// What the end waits for, after the command has ended.
+    /// Called after the command has ended, before the end is recorded.
     after: Option<Arc<dyn Fn() + Send + Sync>>,
 }
 

@@ -64,7 +64,7 @@ def published_ports(world: World) -> None:
         try:
             same("ready", child.stdout.readline() if child.stdout else "", "ready\n")
             with socket.socket() as client:
-                # The server ends before this client, which takes little at a time, has all that it wrote.
+                # The client takes little at a time, so the server ends before it has all.
                 client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
                 client.settimeout(30)
                 client.connect(("127.0.0.1", port))

@@ -103,7 +103,7 @@ impl Listeners {
         Ok(Listeners { bound: bound.collect::<Result<_>>()?, leaving: Leaving::default() })
     }
 
-    /// What the end of the run waits for.
+    /// The connections that the end of the run waits for.
     pub fn leaving(&self) -> Leaving {
         self.leaving.clone()
     }
