@@ -27,6 +27,8 @@ from pathlib import Path
 TOP = Path(__file__).resolve().parents[2]
 BUDGETS = Path(__file__).with_name("language.toml")
 COLUMNS = 100
+# Folders that are not part of the sources.
+MADE = (".git", "build", "target", "lindfs")
 OF_C = (".rs", ".c", ".h", ".cpp", ".hpp", ".cc")
 
 # The rules, and what a fault against each is called.
@@ -115,6 +117,17 @@ def prose(path: Path) -> list[tuple[int, str]]:
     return list(of_shell(source))
 
 
+def files() -> list[str]:
+    """The files of the tree, by name: git's, or where git does not answer those that no build made."""
+    done = subprocess.run(["git", "-c", "safe.directory=*", "ls-files"], cwd=TOP, capture_output=True, text=True, check=False)
+    if done.returncode == 0:
+        names = done.stdout.split("\n")
+    else:
+        paths = (path.relative_to(TOP) for top in sorted(TOP.iterdir()) if top.name not in MADE for path in [top, *top.rglob("*")])
+        names = [str(path) for path in paths if "__pycache__" not in path.parts]
+    return [name for name in names if name and (TOP / name).is_file()]
+
+
 def is_text(path: Path) -> bool:
     if path.suffix in (".rs", ".c", ".h", ".cpp", ".hpp", ".cc", ".md", ".py", ".sh", ".toml", ".mk") or path.name == "Makefile":
         return True
@@ -168,7 +181,7 @@ def main() -> int:
     options.add_argument("--lower", action="store_true", help="write today's counts where they are lower than the budget")
     options.add_argument("paths", nargs="*", metavar="PATH", help="files or folders, from the top of the tree; all by default")
     asked = options.parse_args()
-    names = subprocess.run(["git", "ls-files"], cwd=TOP, capture_output=True, text=True, check=True).stdout.split("\n")
+    names = files()
     chosen = [name for name in names if name and (not asked.paths or any(f"{name}/".startswith(f"{path.rstrip('/')}/") for path in asked.paths))]
     counts: dict[str, Counter[str]] = {}
     for name in chosen:
