@@ -21,8 +21,8 @@ static bool let_go_since(uint32_t word, uint32_t since)
 	return word & LETTING || (later && later < WORD_COUNT / 2);
 }
 
-/* What a word becomes whose number was let go of while a call gave it to a file outside: may
- * there be another file by now, of who has not said so yet? */
+/* The next state of a word whose number was let go of while a call gave it to a file outside:
+ * another call may have given the number to a file already, and not have said so yet. */
 static uint32_t in_doubt(struct client *client, uint32_t fd, uint32_t word, bool last)
 {
 	if (word & (INSIDE | LETTING))

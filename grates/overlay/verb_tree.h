@@ -84,8 +84,8 @@ int below_parent(const char *path, const char **name); /* walk_parent of it */
 void below_forget(void);
 bool below_look(const char *path, struct stat *st); /* whether there is something */
 int below_open(const char *path); /* a regular file, to read */
-/* What shows through a file of the state, opened: -1 if nothing does. An error if it is gone:
- * without it the file is not what it was. */
+/* Opens the file below that shows through a file of the state; -1 in `fd` if none does. An error
+ * if it is gone: without it the file is not what it was. */
 int below_of_row(const struct store_node *row, int *fd);
 int below_directory(const char *path); /* to read */
 char **verb_names(
