@@ -281,7 +281,7 @@ def run_folder(folder: Path, totals: Totals) -> None:
         print(f"FAILED tests/{name}/run: exit status {status}, {'no counts' if not counts else 'no failure named'}")
         failed += 1
     if failed:
-        totals.failures += [f"tests/{name}: {line.strip()}" for line in said if FAILURE.match(line)] or [f"tests/{name}"]
+        totals.failures += [f"tests/{name}: {line.strip()}" for line in said if FAILURE.match(line)] or [f"tests/{name}: its last lines:\n{''.join(said[-25:])}"]
     totals.passed, totals.failed, totals.skipped = totals.passed + passed, totals.failed + failed, totals.skipped + skipped
     print(f"tests/{name}: {passed} passed, {failed} failed, {skipped} skipped in {time.monotonic() - start:.0f} s", flush=True)
 

@@ -2,6 +2,7 @@
  * Answers geteuid with 4242, and fails in getpgid(1) in the way that --how says. getpgid of others
  * is passed on. A client whose grate has failed must not reach the kernel's own geteuid.
  */
+#include <errno.h>
 #include <lind/grate.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,7 +62,10 @@ static int64_t on_getpgid(const struct lind_call *call)
 		return deeper(&(volatile int){ 1 });
 	if (!strcmp(how, "memory"))
 		memory();
-	if (!strcmp(how, "hang"))
+	/* A test that sends a signal to the handler learns here that the handler runs. */
+	if (!strcmp(how, "say-and-hang") && write(1, "in\n", 3) != 3)
+		return -EIO;
+	if (!strcmp(how, "hang") || !strcmp(how, "say-and-hang"))
 		for (volatile unsigned long i = 0;; i++)
 			;
 	if (!strcmp(how, "wait"))
