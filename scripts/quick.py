@@ -70,7 +70,7 @@ def tests(names: list[str]) -> list[str]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--dry-run", action="store_true", help="print the commands, and run none")
-    parser.add_argument("commit", nargs="?", metavar="COMMIT", help="what the change is compared with")
+    parser.add_argument("commit", nargs="?", metavar="COMMIT", help="the commit that the change is compared with")
     options = parser.parse_args()
     names = changed(options.commit)
     crates = sorted({crate for folder, crate in CRATES.items() if any(name.startswith(f"{folder}/") for name in names)})

@@ -406,7 +406,7 @@ int64_t imfs_getxattr(struct imfs *fs, struct imfs_node *n, const struct imfs_cr
 int imfs_removexattr(struct imfs *fs, struct imfs_node *n, const struct imfs_cred *cred, const char *name);
 int64_t imfs_listxattr(struct imfs *fs, struct imfs_node *n, const struct imfs_cred *cred, char *to,
     size_t size); /* as listxattr(2): what it takes, with size 0 */
-/* One that the file has not, whoever may do that. */
+/* Adds an attribute that the file does not have yet, without asking who may do that. */
 int imfs_xattr_add(struct imfs *fs, struct imfs_node *n, const char *name, const void *value, size_t size);
 void imfs_xattr_free(struct imfs *fs, struct imfs_node *n);
 

@@ -142,7 +142,7 @@ static const struct lind_option options[] = {
 	{ 'd', "deny", "RULE", "deny the same; the first rule that matches decides", rule_deny },
 	{ 'r', "redirect", "RULE", "redirect connect,.. .. TARGET [PORT,..] -> ADDRESS PORT", rule_redirect },
 	{ 0, "resolver", "ADDRESS[:PORT]",
-	    "learn names from the answers of this resolver (default: those of /etc/resolv.conf)", resolver_add },
+	    "learn names from the answers of this resolver (default: resolvers of /etc/resolv.conf)", resolver_add },
 	{ 0, "default", "allow|deny", "allow or deny calls that no rule matches (default: deny)", set_default },
 	{ 0, "loopback", "own|host",
 	    "use the programs' own 127.0.0.0/8 and ::1, or the host's, where no rule names them", set_loopback },

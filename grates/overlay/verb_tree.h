@@ -20,8 +20,8 @@ struct verb_node {
 	bool stale;   /* a name of it was not applied, since what is there below was changed */
 	bool others;   /* it has names that are other changes than those that were asked for */
 	const struct verb_entry *entry; /* of a directory: what it is found by */
-	const char
-	    *kept; /* where it is under that: another path than below if a directory above was moved; NULL: it is not */
+	/* The path under that name: other than `below` if a directory above was moved. NULL: no path. */
+	const char *kept;
 	const struct verb_change
 	    *first; /* of apply: the change that makes or moves this file; others give it further names */
 };

@@ -70,8 +70,8 @@ static int folded(const char **at, const char *end)
 	} known[] = {
 		{ "\xc5\xbf", 's' },
 		{ "\xe2\x84\xaa", 'k' }, /* long s, Kelvin sign */
-		/* What has no width: soft hyphen, joiner, marks of direction, selectors of variants, the mark
-		 * of byte order. */
+		/* Characters without a width: soft hyphen, joiner, marks of direction, selectors of variants,
+		 * the mark of byte order. */
 		{ "\xc2\xad", 0 },
 		{ "\xcd\x8f", 0 },
 		{ "\xd8\x9c", 0 },

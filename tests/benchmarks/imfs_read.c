@@ -39,6 +39,6 @@ int main(void)
 	measure(&fs, file, 4096, 1000000);
 	measure(&fs, file, 10240, 100000);
 	if (buffer[0] != 'r' || buffer[10239] != 'r')
-		bench_die("what was read");
+		bench_die("the file has other bytes");
 	return 0;
 }

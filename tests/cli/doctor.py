@@ -112,7 +112,7 @@ def everything_holds(world: World) -> None:
     bait = world.folder / "bait"
     bait.mkdir()
     ends(diagnosis(world, "env", f"TMPDIR={bait}"), 0)
-    same("what is left", list(bait.iterdir()), [])
+    same("files that are left", list(bait.iterdir()), [])
 
 
 def without_namespaces(world: World) -> None:

@@ -6,6 +6,8 @@
 
 The rules (CONTRIBUTING.md, "Language"):
 - A sentence has a noun as its subject: none begins with Who, What, Whoever, Whatever, Whose, "That of", "Those of", "One that".
+  Questions may. A message, which is a string of Rust, C or Python with three words or more, may not begin so in small letters
+  either.
 - Some phrases have a plain word; PHRASES lists them.
 - A line of a comment has at most 100 columns.
 """
@@ -18,6 +20,7 @@ import io
 import re
 import subprocess
 import sys
+import tempfile
 import tokenize
 import tomllib
 from collections import Counter
@@ -30,13 +33,15 @@ COLUMNS = 100
 # Folders that are not part of the sources.
 MADE = (".git", "build", "target", "lindfs")
 OF_C = (".rs", ".c", ".h", ".cpp", ".hpp", ".cc")
+OF_ASSEMBLY = (".s", ".S", ".wat", ".wast")
 
 # The rules, and what a fault against each is called.
 RULES = {"openings": "sentences begin with a relative clause", "phrases": "sentences have a phrase of PHRASES", "wide": "lines of comments are wider than 100 columns"}
 
 OPENINGS = re.compile(r"(?:Who|What|Whoever|Whatever|Whose|That of|Those of|One that)\b(?!-)")
+OPENINGS_OF_MESSAGES = re.compile(r"(?:who|what|whoever|whatever|whose|that of|those of|one that) ", re.IGNORECASE)
 PHRASES = re.compile(
-    r"\bis no (?!longer|more\b|less\b|one\b|such\b|need\b|way\b|reason\b)[a-z]|\b(?:said|told) of\b|\bby itself\b|\banew\b|\bas ever\b"
+    r"(?<!\bthere )\bis no (?!longer|more\b|less\b|one\b|such\b|need\b|way\b|reason\b)[a-z]|\b(?:said|told) of\b|\bby itself\b|\banew\b|\bas ever\b"
     r"|\bgoes before\b|\bstands (?!for\b)|\bhas it\b(?= [.:;(]|[.:;])"
 )
 # A sentence ends before a capital letter or a quoted word; abbreviations do not end one.
@@ -62,12 +67,15 @@ def paragraphs(lines: list[tuple[int, str]]) -> Iterator[Text]:
     for number, line in [*lines, (1 << 60, "")]:
         text = line.strip()
         fence = text.startswith("```")
-        breaks = not text or fence or number > before + 1 or re.match(r"([-*+|#>]|\d+\.)\s|@", text)
+        row = text.startswith("|") and not fenced
+        breaks = not text or fence or row or number > before + 1 or re.match(r"([-*+|#>]|\d+\.)\s|@", text)
         if held and breaks:
             yield Text(began, " ".join(held))
             held = []
         fenced ^= fence
-        if text and not fence and not fenced and not text.startswith(("|", "# ", "## ", "### ")):
+        for cell in text.strip("|").split(" | ") if row else ():
+            yield Text(number, cell.strip())
+        if text and not fence and not fenced and not row and not text.startswith(("# ", "## ", "### ")):
             if not held:
                 began = number
             held.append(re.sub(r"^([-*+#>]+|\d+\.)\s+", "", text))
@@ -75,15 +83,58 @@ def paragraphs(lines: list[tuple[int, str]]) -> Iterator[Text]:
 
 
 def of_c(source: str, rust: bool) -> Iterator[tuple[int, str]]:
-    """The lines of comments in C or Rust; what looks like one in a string is left out."""
-    skip = r'"(?:\\.|[^"\\])*"' + (r"|r(#*)\".*?\"\2|'(?:\\.|[^'\\])'" if rust else r"|'(?:\\.|[^'\\])*'(?P<unused>)")
-    for found in re.finditer(rf"(?P<block>/\*.*?\*/)|(?P<line>//[^\n]*)|{skip}", source, re.DOTALL):
-        line = source.count("\n", 0, found.start()) + 1
+    """The lines of comments in C or Rust; what looks like one in a string is left out. A block comment, and one that follows code,
+    begins a paragraph: a blank line is in front of it."""
+    above = -1
+    for found in re.finditer(rf"(?P<block>/\*.*?\*/)|(?P<line>//[^\n]*)|{string_of_c(rust)}", source, re.DOTALL):
+        line, column = place(source, found.start())
+        if not found["line"] and not found["block"]:
+            continue
+        if found["block"] or column != above and source[found.start() - column:found.start()].strip():
+            yield line, ""
+        above = column
         if found["line"]:
             yield line, re.sub(r"^//[/!]?\s?", "", found["line"])
-        elif found["block"]:
-            for number, text in enumerate(found["block"][2:-2].split("\n")):
-                yield line + number, re.sub(r"^\s*\*+ ?", "", text)
+        for number, text in enumerate(found["block"][2:-2].split("\n") if found["block"] else ()):
+            yield line + number, re.sub(r"^\s*\*+ ?", "", text)
+
+
+def string_of_c(rust: bool) -> str:
+    return r'"(?P<text>(?:\\.|[^"\\])*)"' + (r"|r(#*)\".*?\"\3|'(?:\\.|[^'\\])'" if rust else r"|'(?:\\.|[^'\\])*'")
+
+
+def place(source: str, at: int) -> tuple[int, int]:
+    """The line and column of a place in a text."""
+    return source.count("\n", 0, at) + 1, at - source.rfind("\n", 0, at) - 1
+
+
+def of_assembly(source: str) -> Iterator[tuple[int, str]]:
+    """The comments of WebAssembly text and of assembly."""
+    for found in re.finditer(r'"(?:\\.|[^"\\\n])*"|(?P<block>/\*.*?\*/|\(;.*?;\))|(?P<line>(?:;;|//|(?<![^\n])[ \t]*#)[^\n]*)', source, re.DOTALL):
+        line, column = place(source, found.start())
+        texts = [re.sub(r"^\s*[*;/#]* ?", "", text) for text in (found["block"][2:-2] if found["block"] else found["line"] or "").split("\n")]
+        # A hostile module says in such lines what is expected of it.
+        if found["block"] or source[found.start() - column:found.start()].strip() or re.match(r"[a-z]+: ", texts[0]):
+            yield line, ""
+        yield from enumerate(texts, line)
+
+
+def messages(path: Path, source: str) -> Iterator[Text]:
+    """The strings of a source that may be messages: all but the samples below."""
+    if path.name == "language.py":
+        return
+    if path.suffix in OF_C:
+        found = re.finditer(rf"(?P<block>/\*.*?\*/)|(?P<line>//[^\n]*)|{string_of_c(path.suffix == '.rs')}", source, re.DOTALL)
+        texts = [(source.count("\n", 0, one.start()) + 1, one["text"]) for one in found if one["text"]]
+    elif path.suffix == ".py":
+        nodes = list(ast.walk(ast.parse(source)))
+        prose = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+        texts = [(node.lineno, node.value) for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in prose]
+    else:
+        return
+    for line, text in texts:
+        if len(text.split()) > 2:
+            yield Text(line, re.sub(r"\\n|\\?\s+", " ", text))
 
 
 def of_python(source: str) -> Iterator[tuple[int, str]]:
@@ -112,6 +163,8 @@ def prose(path: Path) -> list[tuple[int, str]]:
         return list(enumerate(source.split("\n"), 1))
     if path.suffix in OF_C:
         return list(of_c(source, path.suffix == ".rs"))
+    if path.suffix in OF_ASSEMBLY:
+        return list(of_assembly(source))
     if path.suffix == ".py" or source.startswith("#!") and "python" in source.split("\n", 1)[0]:
         return list(of_python(source))
     return list(of_shell(source))
@@ -129,7 +182,7 @@ def files() -> list[str]:
 
 
 def is_text(path: Path) -> bool:
-    if path.suffix in (".rs", ".c", ".h", ".cpp", ".hpp", ".cc", ".md", ".py", ".sh", ".toml", ".mk") or path.name == "Makefile":
+    if path.suffix in (*OF_C, *OF_ASSEMBLY, ".md", ".py", ".sh", ".toml", ".mk", ".yml") or path.name == "Makefile":
         return True
     if path.suffix or path.is_symlink() or not path.is_file():
         return False
@@ -145,13 +198,12 @@ def folder(name: str) -> str:
     return "/".join(parts[:2]) if parts[0] in ("src", "lind-boot", "grates", "tests", "scripts", "ports") and len(parts) > 2 else parts[0]
 
 
-def faults(name: str) -> Iterator[tuple[str, int, str]]:
+def faults(path: Path) -> Iterator[tuple[str, int, str]]:
     """The faults of a file: the rule, the line and the sentence."""
-    path = TOP / name
     lines = prose(path)
     source = path.read_text(errors="replace").split("\n")
     mark = r"\s*(//|/?\*)" if path.suffix in OF_C else r"\s*#"
-    for number, _ in lines:
+    for number in sorted({number for number, _ in lines}):
         if path.suffix != ".md" and number <= len(source) and len(source[number - 1]) > COLUMNS and re.match(mark, source[number - 1]):
             yield "wide", number, source[number - 1].strip()
     for text in paragraphs(lines):
@@ -161,6 +213,35 @@ def faults(name: str) -> Iterator[tuple[str, int, str]]:
                 yield "openings", text.line, sentence
             if PHRASES.search(sentence):
                 yield "phrases", text.line, sentence
+    for text in messages(path, path.read_text(errors="replace")):
+        for sentence in re.split(r"(?<=[.:;]) ", text.text):
+            if OPENINGS_OF_MESSAGES.match(sentence) and len(sentence.split()) > 2 and not sentence.endswith("?"):
+                yield "openings", text.line, sentence
+
+
+# Sentences that were not seen once, by the name of the file that they are in: each sample has one.
+SAMPLES = {
+    "blocks.c": "/* A first comment. */\n/* Whose it is. */\n",
+    "trailing.c": "int a; /* one of them */\nint b; /* What is left. */\n",
+    "documented.rs": "fn first() {} /// The first.\nfn other() {} /// What a call does.\n",
+    "help.rs": 'const HELP: &str = "what a call may do";\n',
+    "message.c": 'char *text = "bad word: who asks for it has gone";\n',
+    "help.py": 'parser.add_argument("-a", help="those of the host")\n',
+    "module.wat": ";; A module.\n(module) ;; Who calls it is free.\n",
+    "start.s": "# The start.\n# It ends.  Whoever calls it goes.\n",
+    "page.md": "| file | contents |\n|---|---|\n| `a` | The first. What is left. |\n",
+}
+
+
+def missed() -> Iterator[str]:
+    """The samples whose sentence is not found."""
+    with tempfile.TemporaryDirectory() as place:
+        for name, text in SAMPLES.items():
+            path = Path(place) / name
+            path.write_text(text)
+            found = [sentence for rule, _, sentence in faults(path) if rule == "openings"]
+            if len(found) != 1:
+                yield f"in {name}, {len(found)} sentences are found: {text!r}"
 
 
 def read_budgets() -> dict[str, dict[str, int]]:
@@ -185,7 +266,7 @@ def main() -> int:
     chosen = [name for name in names if name and (not asked.paths or any(f"{name}/".startswith(f"{path.rstrip('/')}/") for path in asked.paths))]
     counts: dict[str, Counter[str]] = {}
     for name in chosen:
-        for rule, line, sentence in faults(name) if is_text(TOP / name) else ():
+        for rule, line, sentence in faults(TOP / name) if is_text(TOP / name) else ():
             counts.setdefault(folder(name), Counter())[rule] += 1
             if asked.list and rule in ("openings", "phrases", *(["wide"] if asked.wide else [])):
                 print(f"{name}:{line}: {rule}: {sentence[:300]}")

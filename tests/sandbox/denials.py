@@ -101,7 +101,7 @@ def hints_can_be_followed(world: World) -> None:
     same("rules", [rule[1] for rule in rules if rule[0] == "--allow"],
          ["192.0.2.1:19999", "in unix:/usr/s"])
     again = hints(world, *words, options=("-v", ".", *(word for rule in rules for word in rule)))
-    same("what is refused then", [denial["arguments"] for denial in again], [])
+    same("denials then", [denial["arguments"] for denial in again], [])
 
 
 def a_hint_is_of_one_word_or_none(world: World) -> None:

@@ -65,7 +65,7 @@ def a_program_passes_and_nothing_more(world: World) -> None:
     words = (*before, "w:new", "r:kept")
     passes(world, learn(world, *words), *words)
     done = under(world, *before, "w:new", "r:kept", "r:other", "w:kept", "w:more", "c:192.0.2.1:22")
-    same("what was learned, and more", [line.endswith(": ok") for line in done.stdout.splitlines()[1:]], [True, True, False, False, False, False])
+    same("the learned calls, and more", [line.endswith(": ok") for line in done.stdout.splitlines()[1:]], [True, True, False, False, False, False])
     for part in ("in the list read of the policy", "in the list write of the policy"):
         holds("denied", done.stderr, part)
 
@@ -117,8 +117,8 @@ def what_is_refused_is_not_learned(world: World) -> None:
     tries = ("c:192.0.2.1:22", "w:.envrc", "m:.vscode", "r:kept")
     learn(world, "-v", ".", "--", probe, *tries)
     text = Path(policy_of(world)).read_text()
-    holds("what was allowed, in the volume", text, '"kept"')
-    same("what was not", [part in text for part in ["127.0.0.1", '".envrc"']], [False, False])
+    holds("the allowed path, in the volume", text, '"kept"')
+    same("the refused ones", [part in text for part in ["127.0.0.1", '".envrc"']], [False, False])
     lines = under(world, "-v", ".", "--", probe, *tries).stdout.splitlines()[1:]
     same("again", [line.endswith(": ok") for line in lines], [False, False, False, True])
     done = world.run("--learn", str(world.runtime / "more.toml"), "--policy", policy_of(world), "-v", ".", "--", probe)
@@ -234,7 +234,7 @@ def programs_have_rules_of_their_own(world: World) -> None:
     policy.write_text('network = "host"\n[program."/bin/busybox"]\nallow = ["127.0.0.1:1"]\n')
     done = world.run(*mounted, *words, f"{probe} c:1; busybox nc 127.0.0.1 2; busybox sh -c '{probe} c:192.0.2.1:2'")
     found = [line for line in done.stdout.splitlines() if line.startswith("connect")]
-    same("what it starts", found, ["connect 1: Connection refused", "connect 192.0.2.1:2: Permission denied"])
+    same("calls of its child", found, ["connect 1: Connection refused", "connect 192.0.2.1:2: Permission denied"])
 
 
 def explain_tells_the_lists(world: World) -> None:

@@ -89,7 +89,7 @@ def an_edit_is_looked_at_and_applied(world: World) -> None:
     same("of some", verb(world, "diff", "test", "src", str(top / "kept")), "M kept\nR src/a.c -> src/b.c\nM src/n.txt\n")
     same("JSON", [row["kind"] for row in json.loads(verb(world, "diff", "test", "--json", "src"))], ["R", "M"])
     holds("stat", verb(world, "diff", "test", "--stat"), " src/n.txt | +1 -0\n")
-    same("what would be applied", verb(world, "apply", "test", "--dry-run"), NAMES)
+    same("changes that would be applied", verb(world, "apply", "test", "--dry-run"), NAMES)
     same("the directory", tree(top), before)
     verb(world, "export", "test", str(world.home / "copy"))
     by_git = patched(world, top, verb(world, "diff", "test", "--patch"))
@@ -298,7 +298,7 @@ def names_of_apply_are_not_known_before(world: World) -> None:
     verb(world, "export", "test", str(world.home / "copy"))
     verb(world, "apply", "test")
     same("applied", tree(top), tree(world.home / "copy"))
-    same("what was left", (top / ".lind-apply-1-0").read_text(), "left\n")
+    same("the file that was left", (top / ".lind-apply-1-0").read_text(), "left\n")
 
 
 def what_cannot_be_made_stays_in_the_state(world: World) -> None:
@@ -569,7 +569,7 @@ def a_dry_run_changes_nothing(world: World) -> None:
     done = world.run("--dry-run", "-v", ".", str(world.folder / "tool" / "edit"), "w:made.txt=new\n", "d:gone.txt", "d:missing")
     same("no way to look at what is gone", "lind-boot diff" in done.stderr, False)
     same("status", done.returncode, 1)
-    holds("what would be changed", done.stdout, "D gone.txt\nA made.txt\n")
+    holds("paths that would be changed", done.stdout, "D gone.txt\nA made.txt\n")
     same("a name that nobody has given", "lind-dry-run" in done.stderr, False)
     holds("where", done.stderr, f"in {top}:\n")
     same("the directory", tree(top), before)

@@ -211,7 +211,7 @@ def git_knows_the_user(world: World) -> None:
     done = world.run("-v", ".", "--", "bash", "-c", commit)
     same("the user's", (done.stdout, "denied" in done.stderr), ("A B C a@b.example\n", False))
     done = world.run("-v", ".", "-e", "GIT_AUTHOR_NAME=other", "--", "bash", "-c", commit)
-    same("what was named", done.stdout, "other a@b.example\n")
+    same("the named author", done.stdout, "other a@b.example\n")
     git(world, "config", "user.name", "local")
     git(world, "config", "user.email", "l@b")
     same("the project's", world.run("-v", ".", "--", "bash", "-c", commit).stdout, "local l@b\n")

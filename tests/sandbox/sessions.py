@@ -215,7 +215,7 @@ def a_terminal(world: World) -> None:
         before = termios.tcgetattr(master)
         text = read_until(master, b"ready")
         holds(act, text, "terminal 1 front 1 session 1 size 24x80")
-        until("what is typed goes to the command", lambda: is_raw(master))
+        until("typed text goes to the command", lambda: is_raw(master))
         if act == "intr":
             os.write(master, b"\x03")
         elif act == "size":
@@ -227,7 +227,7 @@ def a_terminal(world: World) -> None:
             until("it stops", lambda: os.waitpid(child, os.WUNTRACED | os.WNOHANG)[0])
             same("settings of who has it meanwhile", termios.tcgetattr(master)[:4], before[:4])
             os.kill(child, signal.SIGCONT)
-            until("what is typed goes to the command", lambda: is_raw(master))
+            until("typed text goes to the command", lambda: is_raw(master))
             world.boot("session", "signal", "one", "KILL")
         end = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         same(f"{act}: settings", termios.tcgetattr(master)[:4], before[:4])
@@ -301,7 +301,7 @@ def a_terminal_ends_with_its_command(world: World) -> None:
         same("end", os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 0)
         os.write(master, b"secret\r")
         until("it has tried", lambda: (world.project / "stolen").exists())
-        same("what it got", (world.project / "stolen").read_text(), "settings I/O error\nwrite I/O error\nread 0\ntty 0\n")
+        same("the output of the thief", (world.project / "stolen").read_text(), "settings I/O error\nwrite I/O error\nread 0\ntty 0\n")
         (world.project / "stolen").unlink()
         same("settings", termios.tcgetattr(master)[:4], before[:4])
         # The terminal itself echoes the typed text, and nothing else is shown.

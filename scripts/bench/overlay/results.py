@@ -84,7 +84,7 @@ def sections(data: dict) -> list[tuple[str, str]]:
     """The tables with their titles."""
     workloads = list(dict.fromkeys(row.partition(": ")[0] for row in data["rows"]))
     tables = [(workload[0].upper() + workload[1:], times(data, workload)) for workload in workloads]
-    return [*tables, *([("What the changes take", growth(data))] if data["growth"] else [])]
+    return [*tables, *([("Space that the changes take", growth(data))] if data["growth"] else [])]
 
 
 def markdown(data: dict) -> str:

@@ -152,7 +152,7 @@ def heading(data: dict) -> str:
 def sections(data: dict) -> list[tuple[str, str]]:
     """The tables with their titles; empty ones are left out."""
     tables = [(title, table(data, rows, median_cell)) for title, rows in groups(data) if rows]
-    tables += [("One more command in a sandbox", per_command(data)), ("What each sandbox refuses", isolation(data)),
+    tables += [("One more command in a sandbox", per_command(data)), ("Refusals of each sandbox", isolation(data)),
                ("Memory of an idle sandbox", memory(data)), ("Components", components(data))]
     rows = list(data["benchmarks"])
     if rows:

@@ -150,7 +150,7 @@ fn one_store(engine: &Engine, asked: bool) -> Result<f64> {
 }
 
 fn module(engine: &Engine, text: &str) -> Result<Module> {
-    Module::new(engine, wat::parse_str(text).expect("what is written above is right"))
+    Module::new(engine, wat::parse_str(text).expect("the text above is valid"))
 }
 
 #[inline(never)]

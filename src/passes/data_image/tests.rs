@@ -144,7 +144,7 @@ fn memory_of(image: &DataImage) -> Vec<u8> {
 fn agrees(engine: &Engine, segments: &[Vec<u8>], start: &str) -> Option<DataImage> {
     let wasm = module(segments, start);
     let image = DataImage::of(&wasm)?;
-    let mut first = Real::start(engine, &wasm).expect("what has an image does not trap");
+    let mut first = Real::start(engine, &wasm).expect("a module with an image does not trap");
     assert!(first.data() == memory_of(&image));
     let before = parts(&image);
     let mut second = Real::start(engine, &over(segments, start, &before)).expect("nor when it is there");

@@ -42,7 +42,7 @@ static void look(const char *directory)
 		snprintf(path, sizeof path, "%s/%s", directory, entry->d_name);
 		if (lstat(path, &st)) {
 			printf("%s is listed: %s\n", path, strerror(errno));
-			CHECK(!"what is listed is there");
+			CHECK(!"a listed file exists");
 		} else if (entry->d_type != DT_UNKNOWN && entry->d_type != IFTODT(st.st_mode)) {
 			printf("%s is listed as %d, and is %o\n", path, entry->d_type, st.st_mode);
 			CHECK(!"it is what is listed");

@@ -141,7 +141,7 @@ static void send_and_receive(int fd, int to, int mmsg)
 			fail("MSG_PEEK", errno, mmsg);
 		memcpy(&got, CMSG_DATA(head), sizeof got);
 		if (tag(got) != was)
-			fail("what was peeked at is another", tag(got), was);
+			fail("the peeked message is another", tag(got), was);
 		close(got);
 	}
 	memset(control, 0, sizeof control);
@@ -154,7 +154,7 @@ static void send_and_receive(int fd, int to, int mmsg)
 		fail("no descriptor came", m.msg_hdr.msg_flags, m.msg_hdr.msg_controllen);
 	memcpy(&got, CMSG_DATA(head), sizeof got);
 	if (tag(got) != was)
-		fail("what came is another", tag(got), was);
+		fail("the received message is another", tag(got), was);
 	close(pair[0]);
 	close(pair[1]);
 	if (got != to) {
@@ -406,7 +406,7 @@ static int race(void)
 	for (int i = 0; i < 16; i++)
 		pthread_join(threads[i], NULL);
 	if (lseek(fd, 0, SEEK_END) != 0)
-		fail("what has a state was written", (int)lseek(fd, 0, SEEK_END), 0);
+		fail("a descriptor with a state was written", (int)lseek(fd, 0, SEEK_END), 0);
 	close(fd);
 	close(at);
 	syscall(SYS_close_range, 3, ~0u, 0);

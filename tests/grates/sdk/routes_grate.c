@@ -104,7 +104,7 @@ int main(int argc, char **argv)
 	static const struct lind_handler on[] = { { SYS_read, on_read }, { SYS_pread64, on_read },
 		{ SYS_getpriority, on_getpriority } };
 	static const struct lind_lifecycle lifecycle = { .start = start, .fork = forked };
-	static const struct lind_option options[] = { { 'b', "base", "N", "what a read that comes here says",
+	static const struct lind_option options[] = { { 'b', "base", "N", "result of a read that comes here",
 	    set_base } };
 
 	lind_options(options, 1, "A test.", &argc, &argv);

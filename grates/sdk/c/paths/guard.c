@@ -11,7 +11,7 @@
 #include "walk.h"
 
 #define DESCRIPTORS 4096 /* that a grate may be started with */
-/* What stat says of the kernel's own trees. */
+/* Device numbers that stat returns for the kernel's own trees. */
 #define PTS_DEVICE 0xfff000fbu /* the lowest of them: /dev/pts, /dev/shm, /sys, /proc, /dev */
 #define DEV_DEVICE 0xfff000ffu
 

@@ -1,6 +1,6 @@
 # The start of a program of WASI: maps memory for the adapter, then calls its part in C. In assembly
-# because the adapter has no stack before, and because a global of the module, not a place in memory,
-# holds the address of its state.
+# because the adapter has no stack before, and because a global of the module, not a place in
+# memory, holds the address of its state.
 	.text
 	.globaltype __stack_pointer, i32
 	.globaltype wasi_state, i32

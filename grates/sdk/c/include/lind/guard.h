@@ -36,7 +36,8 @@ struct lind_guard {
 	/* Whether clients may read a file, list a directory, or execute a program, by its path as
 	 * below; refused with EACCES. NULL allows all. Takes LIND_READ_GUARD_CALLS. */
 	bool (*may_read)(const char *path);
-	/* NULL allows all changes. Whether that may happen to a path, which begins with a slash and has no links in it. */
+	/* Says whether a change may happen to a path, which begins with a slash and has no links in it.
+	 * NULL allows all changes. */
 	bool (*may_change)(const char *path, unsigned effect);
 	int refusal; /* the errno for clients */
 	/* May be NULL: whether what is in a directory may be moved with it, as far as the directory

@@ -40,7 +40,8 @@ struct lind_fd_use {
 	uint16_t effect;
 };
 
-/* A call that takes a path, changes a file through a descriptor, or takes an address that may be a path. */
+/* A call that takes a path, changes a file through a descriptor, or takes an address that may be
+ * a path. */
 struct lind_file_use {
 	uint32_t nr;
 	uint8_t absent, paths, fds;	/* the errno where the kernel has no such call, or 0 */

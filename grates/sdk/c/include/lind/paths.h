@@ -7,12 +7,16 @@
  * touch; and what was found is what the call is then made on, by a directory's descriptor and one
  * name in it, without following links.
  *
- *	static int decide(const struct lind_call *c, unsigned effect, const struct lind_place *place, void *arg)
+ *	static int decide(const struct lind_call *c, unsigned effect, const struct lind_place *place,
+ *	    void *arg)
  *	{
  *		return effect & LIND_CHANGES && !lind_path_below(place->path, "/tmp") ? -EROFS : 0;
  *	}
  *
- *	static int64_t on_path_call(const struct lind_call *c) { return lind_path_call(c, NULL, decide, NULL); }
+ *	static int64_t on_path_call(const struct lind_call *c)
+ *	{
+ *		return lind_path_call(c, NULL, decide, NULL);
+ *	}
  *
  * docs/path-policies.md says which races remain.
  */

@@ -77,7 +77,7 @@ struct lind_name {
 	const char *name;
 };
 
-/* Names of flags or values; a value of several bits comes before its parts. Ends with a NULL name. */
+/* Names of flags or values; a value of several bits comes before its parts. NULL ends them. */
 struct lind_names {
 	const char *type;
 	const struct lind_name *rows;

@@ -6,7 +6,8 @@
  *	struct lind_toml *rules = lind_toml_get(config, "rule", LIND_TOML_ARRAY);
  *
  *	for (struct lind_toml *rule = lind_toml_first(rules); rule; rule = rule->next)
- *		add_rule(lind_toml_need(rule, "call", LIND_TOML_STRING)->string, lind_toml_integer(rule, "times", 0, 1000, 1));
+ *		add_rule(lind_toml_need(rule, "call", LIND_TOML_STRING)->string,
+ *		    lind_toml_integer(rule, "times", 0, 1000, 1));
  *	lind_toml_no_others(config);
  *
  * All of these end the grate with a message where something is wrong: `FILE:LINE:COLUMN: what`,
