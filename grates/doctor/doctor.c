@@ -5,7 +5,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <lind/grate.h>
+#include <lind/raw.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>

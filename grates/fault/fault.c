@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <lind/transfer.h>
-#include <lind/typed.h>
+#include <lind/grate.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,12 @@
 #include <unistd.h>
 #include "fault.h"
 
-LIND_DECLARE("answers", any);
+LIND_HANDLE(answers, any, NULL);
+static lind_handle_fn on_run;
+/* Looked at in any case, for the names of programs. */
+LIND_HANDLE(answers, execve, on_run);
+LIND_HANDLE(answers, execveat, on_run);
+LIND_HANDLE(observes, spawn, on_run);
 
 uint64_t seed;
 static bool quiet, list, seeded;
@@ -356,10 +361,16 @@ static const struct lind_lifecycle lifecycle = {
 	.start = start, .fork = fork_, .exec = exec, .exit = exit_, .end = end
 };
 
+static lind_handle_fn *choose(uint32_t nr)
+{
+	for (unsigned i = 0; nr < MOST_CALLS && i < rule_count; i++)
+		if (rules[i].calls[nr / 8] & 1 << nr % 8)
+			return on_call;
+	return NULL;
+}
+
 int main(int argc, char **argv)
 {
-	static struct lind_handler handlers[MOST_CALLS + 3];
-	size_t n = 0;
 	bool chance = false;
 	struct timespec t;
 
@@ -375,16 +386,8 @@ int main(int argc, char **argv)
 		lind_log("seed %llu", (unsigned long long)seed);
 	}
 	first_name = lind_base_name(argv[1]);
-	for (uint32_t nr = 0; nr < MOST_CALLS; nr++)
-		for (unsigned i = 0; i < rule_count; i++)
-			if (nr != SYS_execve && nr != SYS_execveat && rules[i].calls[nr / 8] & 1 << nr % 8) {
-				handlers[n++] = (struct lind_handler){ nr, on_call };
-				break;
-			}
-	handlers[n++] = (struct lind_handler){ SYS_execve, on_run };
-	handlers[n++] = (struct lind_handler){ SYS_execveat, on_run };
-	handlers[n++] = (struct lind_handler){ SYS_spawn, on_run };
+	lind_grate_choose(choose);
 	lind_explain_calls(says);
 	lind_grate_lifecycle(&lifecycle);
-	return lind_grate_run(handlers, n, argc, argv);
+	return lind_grate_main(argc, argv);
 }

@@ -7,7 +7,7 @@
 #ifndef FAULT_H
 #define FAULT_H
 
-#include <lind/grate.h>
+#include <lind/raw.h>
 #include <stdbool.h>
 
 #define MOST_RULES 64

@@ -1,13 +1,13 @@
 /* Passes calls on unchanged: what is left is the cost of the way through a grate. */
 #include <errno.h>
-#include <lind/typed.h>
+#include <lind/grate.h>
 #include <stdlib.h>
 
 #define MAX 64
 
-LIND_DECLARE("observes", any);
+LIND_HANDLE(observes, any, NULL);
 
-static struct lind_handler on[MAX];
+static uint32_t numbers[MAX];
 static size_t count;
 static int64_t let_go(const struct lind_call *c)
 {
@@ -31,16 +31,25 @@ static const char *add_number(const char *value)
 
 	errno = 0;
 	nr = strtoul(value, &end, 0);
-	if (errno || *end || end == value || *value == '-' || nr >= LIND_NR_ANY)
+	if (errno || *end || end == value || *value == '-' || nr >= LIND_NUMBERS)
 		return "not a system call number";
 	if (count == MAX)
 		return "too many numbers; leave --nr out to forward every call";
-	on[count++] = (struct lind_handler){ .nr = (uint32_t)nr };
+	numbers[count++] = (uint32_t)nr;
 	return NULL;
 }
 
 LIND_SETS(set_handler, pass_on = let_go_in_handler)
 LIND_SETS(set_result, pass_on = lind_forward)
+
+/* All calls, or those that were given. */
+static lind_handle_fn *choose(uint32_t nr)
+{
+	for (size_t i = 0; i < count; i++)
+		if (numbers[i] == nr)
+			return pass_on;
+	return count || lind_outside_any(nr) ? NULL : pass_on;
+}
 
 LIND_OPTION("n", "nr", "value");
 
@@ -54,9 +63,6 @@ int main(int argc, char **argv)
 	};
 
 	lind_options(options, 3, "Passes system calls on unchanged.", &argc, &argv);
-	if (!count)
-		on[count++].nr = LIND_NR_ANY;
-	for (size_t i = 0; i < count; i++)
-		on[i].handle = pass_on;
-	return lind_grate_run(on, count, argc, argv);
+	lind_grate_choose(choose);
+	return lind_grate_main(argc, argv);
 }

@@ -1,9 +1,9 @@
 /* Answers geteuid(2) with 10. The smallest grate there is. */
-#include <lind/typed.h>
+#include <lind/grate.h>
 
-LIND_ON(geteuid);
+LIND_HANDLE(answers, geteuid);
 
-static int64_t on_geteuid(struct lind_cx *cx)
+static int64_t on_geteuid(const struct lind_call *cx)
 {
 	(void)cx;
 	return 10;

@@ -2,11 +2,11 @@
 #ifndef IMFS_CALLS_H
 #define IMFS_CALLS_H
 
-#include <lind/typed.h>
+#include <lind/grate.h>
 #include "grate.h"
 #undef prlimit64	/* the C library's other name for prlimit */
 
-/* The handled calls, for the manifest and for the kernel. */
+/* The calls that are handled. */
 #define IMFS_CALLS(CALL) \
 	CALL(open, on_open) CALL(openat, on_openat) CALL(openat2, on_openat2) CALL(creat, on_creat) CALL(read, on_read) \
 	CALL(write, on_write) CALL(pread64, on_pread64) CALL(pwrite64, on_pwrite64) CALL(readv, on_readv) \

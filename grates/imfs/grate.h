@@ -2,7 +2,7 @@
 #ifndef IMFS_GRATE_H
 #define IMFS_GRATE_H
 
-#include <lind/grate.h>
+#include <lind/raw.h>
 #include <pthread.h>
 #include <signal.h>
 #include "imfs_core.h"

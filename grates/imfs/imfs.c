@@ -5,11 +5,8 @@
 #define DEFAULT_LIMIT (2ull << 30)
 #define PASSES        32
 
-#define DECLARE(name, handle) LIND_DECLARE("answers", name);
-IMFS_CALLS(DECLARE)
-
-#define HANDLER(name, handle) { SYS_##name, handle },
-static const struct lind_handler on[] = { IMFS_CALLS(HANDLER) };
+#define HANDLED(name, handle) LIND_HANDLE(answers, name, handle);
+IMFS_CALLS(HANDLED)
 
 static const char *prefix = "/";
 static uint64_t limit = DEFAULT_LIMIT;
@@ -134,5 +131,5 @@ int main(int argc, char **argv)
 		preload_all();
 	lind_grate_lifecycle(&lifecycle);
 	lind_starts_by(start_first);
-	return lind_grate_run(on, sizeof on / sizeof *on, argc, argv);
+	return lind_grate_main(argc, argv);
 }

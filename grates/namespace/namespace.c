@@ -1,5 +1,5 @@
 /* The namespace grate: options. */
-#include <lind/typed.h>
+#include <lind/grate.h>
 #include "choose.h"
 #include "clients.h"
 #include "fds.h"
@@ -10,38 +10,38 @@
 
 LIND_COMPOSES(1);
 /* The calls that the grates inside handle; the options say which of them enter. */
-LIND_DECLARE("alters", any);
+LIND_HANDLE(alters, any, NULL);
 /* By these, descriptors, directories and threads come, go and travel: looked at in any case. */
-LIND_DECLARE("alters", open);
-LIND_DECLARE("alters", openat);
-LIND_DECLARE("alters", openat2);
-LIND_DECLARE("alters", creat);
-LIND_DECLARE("alters", chdir);
-LIND_DECLARE("alters", rename);
-LIND_DECLARE("alters", renameat);
-LIND_DECLARE("alters", renameat2);
-LIND_DECLARE("alters", rmdir);
-LIND_DECLARE("alters", unlinkat);
-LIND_DECLARE("alters", connect);
-LIND_DECLARE("alters", bind);
-LIND_DECLARE("alters", sendto);
-LIND_DECLARE("alters", sendmsg);
-LIND_DECLARE("alters", sendmmsg);
-LIND_DECLARE("alters", recvmsg);
-LIND_DECLARE("alters", recvmmsg);
-LIND_DECLARE("alters", pipe);
-LIND_DECLARE("alters", pipe2);
-LIND_DECLARE("alters", socketpair);
-LIND_DECLARE("observes", close);
-LIND_DECLARE("observes", close_range);
-LIND_DECLARE("observes", dup);
-LIND_DECLARE("observes", dup2);
-LIND_DECLARE("observes", dup3);
-LIND_DECLARE("observes", fcntl);
-LIND_DECLARE("observes", accept);
-LIND_DECLARE("observes", accept4);
-LIND_DECLARE("observes", fchdir);
-LIND_DECLARE("observes", clone);
+LIND_HANDLE(alters, open, NULL);
+LIND_HANDLE(alters, openat, NULL);
+LIND_HANDLE(alters, openat2, NULL);
+LIND_HANDLE(alters, creat, NULL);
+LIND_HANDLE(alters, chdir, NULL);
+LIND_HANDLE(alters, rename, NULL);
+LIND_HANDLE(alters, renameat, NULL);
+LIND_HANDLE(alters, renameat2, NULL);
+LIND_HANDLE(alters, rmdir, NULL);
+LIND_HANDLE(alters, unlinkat, NULL);
+LIND_HANDLE(alters, connect, NULL);
+LIND_HANDLE(alters, bind, NULL);
+LIND_HANDLE(alters, sendto, NULL);
+LIND_HANDLE(alters, sendmsg, NULL);
+LIND_HANDLE(alters, sendmmsg, NULL);
+LIND_HANDLE(alters, recvmsg, NULL);
+LIND_HANDLE(alters, recvmmsg, NULL);
+LIND_HANDLE(alters, pipe, NULL);
+LIND_HANDLE(alters, pipe2, NULL);
+LIND_HANDLE(alters, socketpair, NULL);
+LIND_HANDLE(observes, close, NULL);
+LIND_HANDLE(observes, close_range, NULL);
+LIND_HANDLE(observes, dup, NULL);
+LIND_HANDLE(observes, dup2, NULL);
+LIND_HANDLE(observes, dup3, NULL);
+LIND_HANDLE(observes, fcntl, NULL);
+LIND_HANDLE(observes, accept, NULL);
+LIND_HANDLE(observes, accept4, NULL);
+LIND_HANDLE(observes, fchdir, NULL);
+LIND_HANDLE(observes, clone, NULL);
 
 LIND_OPTION("p", "prefix", "value");
 LIND_OPTION("c", "calls", "value");

@@ -2,42 +2,42 @@
  * calls are handled. */
 #include <errno.h>
 #include <lind/syscall_table.h>
-#include <lind/typed.h>
+#include <lind/grate.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "net.h"
 
-LIND_DECLARE("answers", socket);
-LIND_DECLARE("answers", connect);
-LIND_DECLARE("answers", bind);
-LIND_DECLARE("answers", listen);
-LIND_DECLARE("answers", accept);
-LIND_DECLARE("answers", accept4);
-LIND_DECLARE("answers", sendto);
-LIND_DECLARE("answers", setsockopt);
-LIND_DECLARE("alters", fcntl);
-LIND_DECLARE("observes", ioctl);
-LIND_DECLARE("answers", sendmsg);
-LIND_DECLARE("answers", sendmmsg);
-LIND_DECLARE("alters", recvmsg);
-LIND_DECLARE("alters", recvmmsg);
-LIND_DECLARE("alters", recvfrom);
-LIND_DECLARE("alters", read);
-LIND_DECLARE("alters", readv);
-LIND_DECLARE("alters", preadv2);
-LIND_DECLARE("observes", dup);
-LIND_DECLARE("observes", dup2);
-LIND_DECLARE("observes", dup3);
-LIND_DECLARE("observes", close);
-LIND_DECLARE("observes", close_range);
-LIND_DECLARE("answers", splice);
-LIND_DECLARE("observes", tee);
-LIND_DECLARE("observes", sendfile);
-LIND_DECLARE("observes", clone);
-LIND_DECLARE("observes", execve);
-LIND_DECLARE("observes", execveat);
-LIND_DECLARE("observes", spawn);
+LIND_HANDLE(answers, socket, NULL);
+LIND_HANDLE(answers, connect, NULL);
+LIND_HANDLE(answers, bind, NULL);
+LIND_HANDLE(answers, listen, NULL);
+LIND_HANDLE(answers, accept, NULL);
+LIND_HANDLE(answers, accept4, NULL);
+LIND_HANDLE(answers, sendto, NULL);
+LIND_HANDLE(answers, setsockopt, NULL);
+LIND_HANDLE(alters, fcntl, NULL);
+LIND_HANDLE(observes, ioctl, NULL);
+LIND_HANDLE(answers, sendmsg, NULL);
+LIND_HANDLE(answers, sendmmsg, NULL);
+LIND_HANDLE(alters, recvmsg, NULL);
+LIND_HANDLE(alters, recvmmsg, NULL);
+LIND_HANDLE(alters, recvfrom, NULL);
+LIND_HANDLE(alters, read, NULL);
+LIND_HANDLE(alters, readv, NULL);
+LIND_HANDLE(alters, preadv2, NULL);
+LIND_HANDLE(observes, dup, NULL);
+LIND_HANDLE(observes, dup2, NULL);
+LIND_HANDLE(observes, dup3, NULL);
+LIND_HANDLE(observes, close, NULL);
+LIND_HANDLE(observes, close_range, NULL);
+LIND_HANDLE(answers, splice, NULL);
+LIND_HANDLE(observes, tee, NULL);
+LIND_HANDLE(observes, sendfile, NULL);
+LIND_HANDLE(observes, clone, NULL);
+LIND_HANDLE(observes, execve, NULL);
+LIND_HANDLE(observes, execveat, NULL);
+LIND_HANDLE(observes, spawn, NULL);
 
 static const char *first_name = "";
 

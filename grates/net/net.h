@@ -6,7 +6,7 @@
 #define NET_H
 
 #include "dns.h"
-#include <lind/grate.h>
+#include <lind/raw.h>
 #include <lind/transfer.h>
 #include <netinet/in.h>
 #include <pthread.h>

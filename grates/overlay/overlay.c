@@ -19,12 +19,9 @@ static int64_t on_sync_all(const struct lind_call *c)
 	return lind_forward(c);
 }
 
-#define OVERLAY_CALLS(CALL)   IMFS_CALLS(CALL) CALL(sync, on_sync_all)
-#define DECLARE(name, handle) LIND_DECLARE("answers", name);
-OVERLAY_CALLS(DECLARE)
-
-#define HANDLER(name, handle) { SYS_##name, handle },
-static const struct lind_handler on[] = { OVERLAY_CALLS(HANDLER) };
+#define HANDLED(name, handle) LIND_HANDLE(answers, name, handle);
+IMFS_CALLS(HANDLED)
+HANDLED(sync, on_sync_all)
 
 static const char *lower, *prefix, *upper, *head, *called, *told;
 
@@ -245,6 +242,6 @@ int main(int argc, char **argv)
 	lifecycle_here.exec = exec_client;
 	lind_grate_lifecycle(&lifecycle_here);
 	lind_starts_by(start_first);
-	status = lind_grate_run(on, sizeof on / sizeof *on, argc, argv);
+	status = lind_grate_main(argc, argv);
 	return status || !lost ? status : OWN_FAILURE;
 }

@@ -7,7 +7,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <lind/grate.h>
+#include <lind/options.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <lind/grate.h>
+#include <lind/options.h>
 #include <stdlib.h>
 #include <string.h>
 

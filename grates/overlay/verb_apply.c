@@ -3,7 +3,7 @@
 #include "verb_print.h"
 #include "layers.h"
 #include <errno.h>
-#include <lind/grate.h>
+#include <lind/options.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

@@ -4,7 +4,7 @@
  * 85. git applies one only to the file whose object it names, so both objects are named in full.
  */
 #include "verb_patch.h"
-#include <lind/grate.h>
+#include <lind/options.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -3,7 +3,7 @@
 #include "verb_git.h"
 #include "verb_print.h"
 #include "verb_patch.h"
-#include <lind/grate.h>
+#include <lind/options.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

@@ -3,7 +3,7 @@
 #include "verb.h"
 #include <fnmatch.h>
 #include <limits.h>
-#include <lind/grate.h>
+#include <lind/options.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -6,7 +6,7 @@
 #include "verb_export.h"
 #include <errno.h>
 #include <fcntl.h>
-#include <lind/grate.h>
+#include <lind/options.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>

@@ -7,7 +7,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <lind/grate.h>
+#include <lind/options.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

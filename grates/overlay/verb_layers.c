@@ -4,7 +4,7 @@
 #include "verb_print.h"
 #include "layers.h"
 #include <errno.h>
-#include <lind/grate.h>
+#include <lind/options.h>
 #include <lind/text.h>
 #include <stdlib.h>
 #include <string.h>

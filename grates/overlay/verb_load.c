@@ -3,7 +3,7 @@
 #include "verb_tree.h"
 #include "state.h"
 #include <errno.h>
-#include <lind/grate.h>
+#include <lind/options.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* A hash table of paths with open addressing. It begins with a random number, so that no state
  * can be made whose paths all meet in one place. */
 #include "verb_map.h"
-#include <lind/grate.h>
+#include <lind/options.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #include "verb_apply.h"
 #include <errno.h>
 #include <fcntl.h>
-#include <lind/grate.h>
+#include <lind/options.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>

@@ -7,7 +7,7 @@
 #include "verb_git.h"
 #include "state.h"
 #include <errno.h>
-#include <lind/grate.h>
+#include <lind/options.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

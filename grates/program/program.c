@@ -11,7 +11,7 @@
 #include <fcntl.h>
 #include <lind/compose.h>
 #include <lind/paths.h>
-#include <lind/typed.h>
+#include <lind/grate.h>
 #include <limits.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -21,7 +21,7 @@
 
 LIND_COMPOSES(1);
 /* The calls that a grate inside handles. */
-LIND_DECLARE("alters", any);
+LIND_HANDLE(alters, any, NULL);
 
 struct client {
 	/* It is inside for each program that it has begun to run, and for each that one of its threads

@@ -3,7 +3,7 @@
  * option parsing, and which calls are handled: only those that some limit is about.
  */
 #include <lind/toml.h>
-#include <lind/typed.h>
+#include <lind/grate.h>
 #include <stdio.h>
 #include <string.h>
 #include "bytes.h"
@@ -16,14 +16,14 @@
 #include "shared.h"
 #include "watch.h"
 
-LIND_DECLARE("answers", any);
+LIND_HANDLE(answers, any, NULL);
 /* Not among any, which leaves them out. */
-LIND_DECLARE("observes", exit);
-LIND_DECLARE("observes", exit_group);
-LIND_DECLARE("observes", execve);
-LIND_DECLARE("observes", execveat);
-LIND_DECLARE("observes", close);
-LIND_DECLARE("observes", close_range);
+LIND_HANDLE(observes, exit, NULL);
+LIND_HANDLE(observes, exit_group, NULL);
+LIND_HANDLE(observes, execve, NULL);
+LIND_HANDLE(observes, execveat, NULL);
+LIND_HANDLE(observes, close, NULL);
+LIND_HANDLE(observes, close_range, NULL);
 
 /* LIMIT=AMOUNT, split. */
 static const char *pair(const char *text, enum scope scope, const char *(*set)(enum scope, const char *, const char *))
@@ -181,8 +181,6 @@ static const struct lind_option options[] = {
 int main(int argc, char **argv)
 {
 	static struct lind_handler made[MOST_HANDLERS];
-	const struct lind_handler *handlers;
-	size_t count;
 
 	lind_options(
 	    options, sizeof options / sizeof *options, "Limits the resources that programs use.", &argc, &argv);
@@ -208,6 +206,6 @@ int main(int argc, char **argv)
 		lind_explain_note("a limit of time acts during any call");
 	watch_begins();
 	lind_grate_lifecycle(&lifecycle);
-	handlers = handlers_all(&count);
-	return lind_grate_run(handlers, count, argc, argv);
+	lind_grate_choose(handler_of);
+	return lind_grate_main(argc, argv);
 }

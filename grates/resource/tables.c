@@ -199,10 +199,12 @@ void handlers_add(const struct lind_handler *list, size_t n)
 	}
 }
 
-const struct lind_handler *handlers_all(size_t *n)
+lind_handle_fn *handler_of(uint32_t nr)
 {
-	*n = count;
-	return handlers;
+	for (size_t i = 0; i < count; i++)
+		if (handlers[i].nr == nr)
+			return handlers[i].handle;
+	return NULL;
 }
 
 const char *call_name(uint32_t nr)

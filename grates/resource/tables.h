@@ -10,7 +10,7 @@
 #ifndef RESOURCE_TABLES_H
 #define RESOURCE_TABLES_H
 
-#include <lind/grate.h>
+#include <lind/raw.h>
 #include <pthread.h>
 #include <stdbool.h>
 
@@ -117,7 +117,8 @@ void watch_wait(int64_t until);
 /* The handlers of the grate. A later one of a call stands for the earlier one, and does what
  * that does. */
 void handlers_add(const struct lind_handler *list, size_t n);
-const struct lind_handler *handlers_all(size_t *count);
+/* NULL if there is none. */
+lind_handle_fn *handler_of(uint32_t nr);
 /* The handler of a call before the last one was added: lind_forward if there was none. */
 lind_handle_fn *handler_before(uint32_t nr);
 #define MOST_HANDLERS 256

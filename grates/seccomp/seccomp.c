@@ -2,22 +2,23 @@
  * about. */
 #include <errno.h>
 #include <lind/compose.h>
-#include <lind/typed.h>
+#include <lind/grate.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "seccomp.h"
 #include "strace.h"
 
-LIND_DECLARE("answers", any);
+LIND_HANDLE(answers, any, NULL);
 /* Not among any, which leaves them out. */
-LIND_DECLARE("answers", exit);
-LIND_DECLARE("answers", exit_group);
-LIND_DECLARE("answers", rt_sigreturn);
-LIND_DECLARE("answers", spawn);
+LIND_HANDLE(answers, exit, NULL);
+LIND_HANDLE(answers, exit_group, NULL);
+LIND_HANDLE(answers, rt_sigreturn, NULL);
+LIND_HANDLE(answers, spawn, NULL);
 
 static const char *policy;
 static bool docker, verbose;
+static lind_handle_fn *handler_of_others; /* for calls that no rule names */
 
 /* The flags of libc's posix_spawn. */
 #define SPAWN_FLAGS 0x4111u  /* CLONE_VM | CLONE_VFORK | SIGCHLD */
@@ -107,12 +108,6 @@ static void learned(int status)
 	write_learned();
 }
 
-/* Calls that the default entry leaves out. */
-static bool outside_default(uint32_t nr)
-{
-	return nr == SYS_exit || nr == SYS_exit_group || nr == SYS_rt_sigreturn || (nr >= 1000 && nr < NUMBERS);
-}
-
 /* A program may always end and return from its signal handlers, unless a rule says otherwise. */
 static bool let_go(uint32_t nr)
 {
@@ -163,23 +158,16 @@ static const char *says(uint32_t nr)
 	return s->action == DENY ? text : "sees, and logs";
 }
 
-static size_t add_handlers(struct lind_handler *on, enum action otherwise)
+static lind_handle_fn *by_policy(uint32_t nr)
 {
-	size_t n = 0, free_of_charge = 0, decided = 0;
+	return nr == LIND_NR_ANY ? handler_of_others : handler_of(nr);
+}
+
+static void count_handlers(void)
+{
+	size_t free_of_charge = 0, decided = 0;
 	const struct lind_syscall *row;
 
-	for (uint32_t nr = 0; nr < NUMBERS; nr++) {
-		lind_handle_fn *handle = handler_of(nr);
-
-		if (!handle && (otherwise == ALLOW || outside_default(nr)))
-			continue;
-		/* Covered by the default entry. */
-		if (handle == on_call && otherwise != ALLOW && !outside_default(nr))
-			continue;
-		on[n++] = (struct lind_handler){ nr, handle };
-	}
-	if (otherwise != ALLOW)
-		on[n++] = (struct lind_handler){ LIND_NR_ANY, on_call };
 	for (size_t i = 0; (row = syscall_at(i)); i++) {
 		enum action action;
 
@@ -188,29 +176,21 @@ static size_t add_handlers(struct lind_handler *on, enum action otherwise)
 		else if (!always(row->nr, &action))
 			decided++;
 	}
-	if (verbose)
-		lind_log("%zu calls pass without entering, %zu are decided by their arguments, the others never pass",
-		    free_of_charge, decided);
-	return n;
+	lind_log("%zu calls pass without entering, %zu are decided by their arguments, the others never pass",
+	    free_of_charge, decided);
 }
 
-static size_t add_learning(struct lind_handler *on)
+static lind_handle_fn *to_learn(uint32_t nr)
 {
-	const struct lind_syscall *row;
-	size_t n = 0;
+	const struct lind_syscall *row = syscall_of(nr);
 
-	for (size_t i = 0; (row = syscall_at(i)); i++)
-		if (row->nr >= NUMBERS)
-			continue;
-		else if (learn_lists)
-			on[n++] = row->nr == SYS_rt_sigreturn ? (struct lind_handler){ row->nr, NULL }
-							      : (struct lind_handler){ row->nr, noting_handler(row) };
-		else if (!learn_names && (has_path(row) || has_address(row)))
-			on[n++] = (struct lind_handler){ row->nr, on_learned_looking };
-		else if (outside_default(row->nr) && row->nr != SYS_rt_sigreturn)
-			on[n++] = (struct lind_handler){ row->nr, on_learned_call };
-	on[n++] = (struct lind_handler){ LIND_NR_ANY, on_learned_call };
-	return n;
+	if (nr == SYS_rt_sigreturn || (!row && lind_outside_any(nr)))
+		return NULL;
+	if (!row)
+		return on_learned_call;
+	if (learn_lists)
+		return noting_handler(row);
+	return !learn_names && (has_path(row) || has_address(row)) ? on_learned_looking : on_learned_call;
 }
 
 LIND_OPTION("p", "policy", "reads");
@@ -246,9 +226,7 @@ int main(int argc, char **argv)
 		    set_verbose },
 	};
 	static const struct lind_lifecycle end_of_learning = { .end = learned };
-	static struct lind_handler on[NUMBERS + 1];
 	const struct rule *otherwise;
-	size_t n;
 
 	lind_options(
 	    list, sizeof list / sizeof *list, "Lets through the system calls that a policy allows.", &argc, &argv);
@@ -261,11 +239,14 @@ int main(int argc, char **argv)
 	lind_explain_calls(says);
 	if (learning()) {
 		lind_grate_lifecycle(&end_of_learning);
-		n = add_learning(on);
+		lind_grate_choose(to_learn);
 	} else {
 		otherwise = !policy ? read_lists() : docker ? read_json(policy, verbose) : read_toml(policy);
 		finish_steps(otherwise);
-		n = add_handlers(on, otherwise->action);
+		handler_of_others = otherwise->action == ALLOW ? NULL : on_call;
+		lind_grate_choose(by_policy);
+		if (verbose)
+			count_handlers();
 	}
-	return lind_grate_run(on, n, argc, argv);
+	return lind_grate_main(argc, argv);
 }

@@ -2,7 +2,7 @@
 #ifndef SECCOMP_H
 #define SECCOMP_H
 
-#include <lind/grate.h>
+#include <lind/raw.h>
 #include <lind/paths.h>
 #include <lind/syscall_table.h>
 #include <limits.h>

@@ -1,5 +1,5 @@
 /* The table of decisions: made once, then only read. */
-#include <lind/grate.h>
+#include <lind/options.h>
 #include <stdlib.h>
 #include <string.h>
 #include "seccomp.h"

@@ -10,7 +10,7 @@
 #include <errno.h>
 #include "../sdk/c/core/program.h"
 #include <fcntl.h>
-#include <lind/grate.h>
+#include <lind/raw.h>
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>

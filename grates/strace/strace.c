@@ -8,16 +8,14 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-#include <lind/typed.h>
+#include <lind/grate.h>
 #include "strace.h"
 
-LIND_DECLARE("observes", any);
+LIND_HANDLE(observes, any, NULL);
 /* Not among any, which leaves them out. */
-LIND_DECLARE("observes", exit);
-LIND_DECLARE("observes", exit_group);
-LIND_DECLARE("observes", spawn);
-
-#define HANDLERS 1024
+LIND_HANDLE(observes, exit, NULL);
+LIND_HANDLE(observes, exit_group, NULL);
+LIND_HANDLE(observes, spawn, NULL);
 
 struct options options = { .string_limit = 32 };
 
@@ -246,26 +244,16 @@ LIND_SETS(set_good, options.only_good = true)
 LIND_SETS(set_bad, options.only_bad = true)
 LIND_SETS(set_nothing, (void)0)
 
-/* Calls that do not return, and those that the default entry leaves out. */
-static size_t add_handlers(struct lind_handler *on)
+static lind_handle_fn *choose(uint32_t nr)
 {
-	const struct lind_syscall *row;
-	size_t n = 0;
+	const struct lind_syscall *row = syscall_of(nr);
 
-	for (size_t i = 0; (row = syscall_at(i)); i++) {
-		bool leaves = row->nr == SYS_exit || row->nr == SYS_exit_group;
-
-		/* Calls between grates and the runtime are not the program's; rt_sigreturn returns nowhere. */
-		if ((row->nr > 1000 && row->nr != SYS_spawn) || row->nr == SYS_rt_sigreturn || !selected(row))
-			continue;
-		if (everything_selected() && !leaves && row->nr != SYS_spawn)
-			continue;
-		if (n < HANDLERS)
-			on[n++] = (struct lind_handler){ row->nr, leaves ? on_exit_call : on_call };
-	}
-	if (everything_selected())
-		on[n++] = (struct lind_handler){ LIND_NR_ANY, on_call };
-	return n;
+	/* Calls between grates and the runtime are not the program's; rt_sigreturn returns nowhere. */
+	if ((nr >= 1000 && nr < LIND_NUMBERS && nr != SYS_spawn) || nr == SYS_rt_sigreturn)
+		return NULL;
+	if (row ? !selected(row) : !everything_selected())
+		return NULL;
+	return nr == SYS_exit || nr == SYS_exit_group ? on_exit_call : on_call;
 }
 
 LIND_OPTION("e", "-", "value");
@@ -292,9 +280,9 @@ int main(int argc, char **argv)
 		{ 'f', "follow-forks", NULL, "have no effect: children are always followed", set_nothing },
 	};
 	static const struct lind_lifecycle lifecycle = { .start = start, .fork = forked, .exit = ended, .end = end };
-	static struct lind_handler on[HANDLERS + 1];
 
 	lind_options(list, sizeof list / sizeof *list, "Prints system calls, as strace(1) does.", &argc, &argv);
 	lind_grate_lifecycle(&lifecycle);
-	return lind_grate_run(on, add_handlers(on), argc, argv);
+	lind_grate_choose(choose);
+	return lind_grate_main(argc, argv);
 }

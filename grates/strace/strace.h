@@ -2,7 +2,7 @@
 #ifndef STRACE_H
 #define STRACE_H
 
-#include <lind/grate.h>
+#include <lind/raw.h>
 #include <lind/syscall_table.h>
 #include <stdbool.h>
 

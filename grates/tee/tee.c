@@ -5,14 +5,14 @@
 #include <errno.h>
 #include <lind/compose.h>
 #include <lind/syscall_table.h>
-#include <lind/typed.h>
+#include <lind/grate.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
 
 /* The calls that a grate of either stack handles. */
 LIND_COMPOSES(2);
-LIND_DECLARE("alters", any);
+LIND_HANDLE(alters, any, NULL);
 
 #define BUCKETS 64u
 

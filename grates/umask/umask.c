@@ -1,7 +1,7 @@
 /* Permissions that clients' files never have, whatever mask or mode the clients choose. */
 #include <errno.h>
 #include <fcntl.h>
-#include <lind/typed.h>
+#include <lind/grate.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,32 +32,32 @@ static int64_t mode_3(const struct lind_call *c)
 	return without_bits(c, 3);
 }
 
-LIND_RAW("alters", open, mode_2);
-LIND_RAW("alters", openat, mode_3);
-LIND_RAW("alters", creat, mode_1);
-LIND_RAW("alters", mkdir, mode_1);
-LIND_RAW("alters", mkdirat, mode_2);
-LIND_RAW("alters", mknod, mode_1);
-LIND_RAW("alters", mknodat, mode_2);
-LIND_RAW("alters", chmod, mode_1);
-LIND_RAW("alters", fchmod, mode_1);
-LIND_RAW("alters", fchmodat, mode_2);
-LIND_RAW("alters", fchmodat2, mode_2);
+LIND_HANDLE(alters, open, mode_2);
+LIND_HANDLE(alters, openat, mode_3);
+LIND_HANDLE(alters, creat, mode_1);
+LIND_HANDLE(alters, mkdir, mode_1);
+LIND_HANDLE(alters, mkdirat, mode_2);
+LIND_HANDLE(alters, mknod, mode_1);
+LIND_HANDLE(alters, mknodat, mode_2);
+LIND_HANDLE(alters, chmod, mode_1);
+LIND_HANDLE(alters, fchmod, mode_1);
+LIND_HANDLE(alters, fchmodat, mode_2);
+LIND_HANDLE(alters, fchmodat2, mode_2);
 /* For files without a call in this list (sockets, queues) the kernel's mask does the work: it
  * has the bits from the start. */
-LIND_ALTERS(umask);
-LIND_ANSWERS(openat2);
-LIND_ALTERS(setxattr);
-LIND_ALTERS(lsetxattr);
-LIND_ALTERS(fsetxattr);
+LIND_HANDLE(alters, umask);
+LIND_HANDLE(answers, openat2);
+LIND_HANDLE(alters, setxattr);
+LIND_HANDLE(alters, lsetxattr);
+LIND_HANDLE(alters, fsetxattr);
 
-static long on_umask(struct lind_cx *cx, mode_t mask)
+static int64_t on_umask(const struct lind_call *cx, mode_t mask)
 {
 	return lind_forward_umask(cx, mask | forced);
 }
 
 /* Its mode is in the client's memory. Programs that get this error use openat. */
-static long on_openat2(struct lind_cx *cx, int dir, const char *path, struct lind_arg how, size_t size)
+static int64_t on_openat2(const struct lind_call *cx, int dir, const char *path, struct lind_arg how, size_t size)
 {
 	(void)cx, (void)dir, (void)path, (void)how, (void)size;
 	return -ENOSYS;
@@ -69,19 +69,20 @@ static bool is_access_list(const char *name)
 	return !strncmp(name, "system.posix_acl_", strlen("system.posix_acl_"));
 }
 
-static long on_setxattr(
-    struct lind_cx *cx, const char *path, const char *name, struct lind_arg value, size_t length, int flags)
+static int64_t on_setxattr(
+    const struct lind_call *cx, const char *path, const char *name, struct lind_arg value, size_t length, int flags)
 {
 	return is_access_list(name) ? -EPERM : lind_forward_setxattr(cx, path, name, value, length, flags);
 }
 
-static long on_lsetxattr(
-    struct lind_cx *cx, const char *path, const char *name, struct lind_arg value, size_t length, int flags)
+static int64_t on_lsetxattr(
+    const struct lind_call *cx, const char *path, const char *name, struct lind_arg value, size_t length, int flags)
 {
 	return is_access_list(name) ? -EPERM : lind_forward_lsetxattr(cx, path, name, value, length, flags);
 }
 
-static long on_fsetxattr(struct lind_cx *cx, int fd, const char *name, struct lind_arg value, size_t length, int flags)
+static int64_t on_fsetxattr(
+    const struct lind_call *cx, int fd, const char *name, struct lind_arg value, size_t length, int flags)
 {
 	return is_access_list(name) ? -EPERM : lind_forward_fsetxattr(cx, fd, name, value, length, flags);
 }

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <lind/grate.h>
+#include <lind/options.h>
 #include <monocypher-ed25519.h>
 #include <monocypher.h>
 #include <pthread.h>

@@ -3,7 +3,7 @@
  * Data that was not logged is shown as its address.
  */
 #include <inttypes.h>
-#include <lind/grate.h>
+#include <lind/raw.h>
 #include <stdio.h>
 #include <string.h>
 #include "show.h"

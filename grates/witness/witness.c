@@ -2,7 +2,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <lind/typed.h>
+#include <lind/grate.h>
 #include <monocypher-ed25519.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -15,10 +15,10 @@
 
 #define TEXT_MAX 1024   /* of a path, in the log */
 
-LIND_DECLARE("alters", any);
+LIND_HANDLE(alters, any, NULL);
 /* Not among any, which leaves them out. */
-LIND_DECLARE("observes", exit);
-LIND_DECLARE("observes", exit_group);
+LIND_HANDLE(observes, exit, NULL);
+LIND_HANDLE(observes, exit_group, NULL);
 
 struct options options = { .string_limit = 64 };
 
@@ -109,12 +109,11 @@ static bool put(
 }
 
 /* The table by number, for calls to find their row at once. */
-#define NUMBERS 1100u
-static const struct lind_syscall *rows[NUMBERS];
+static const struct lind_syscall *rows[LIND_NUMBERS];
 
 static int64_t on_call(const struct lind_call *c)
 {
-	const struct lind_syscall *row = c->nr < NUMBERS ? rows[c->nr] : NULL;
+	const struct lind_syscall *row = c->nr < LIND_NUMBERS ? rows[c->nr] : NULL;
 	int64_t result;
 
 	if (!log_takes())
@@ -168,27 +167,19 @@ static bool by_default(const struct lind_syscall *row)
 	return has_text(row);
 }
 
-static size_t add_handlers(struct lind_handler *on)
+static lind_handle_fn *choose(uint32_t nr)
 {
-	const struct lind_syscall *row;
-	size_t n = 0;
+	const struct lind_syscall *row = syscall_of(nr);
 
-	for (size_t i = 0; (row = syscall_at(i)); i++) {
-		bool last = row->nr == SYS_exit || row->nr == SYS_exit_group;
-
-		if (row->nr >= NUMBERS || row->nr == SYS_rt_sigreturn)
-			continue;
-		rows[row->nr] = row;
-		/* Calls of grates to the runtime are not the program's. */
-		if (row->nr > 1000 && row->nr != SYS_spawn)
-			continue;
-		if (chosen ? selected(row) : by_default(row))
-			on[n++] = (struct lind_handler){ row->nr,
-				last                ? on_last_call
-				    : has_text(row) ? on_text_call
-						    : on_call };
-	}
-	return n;
+	/* Calls of grates to the runtime are not the program's. */
+	if (!row || nr == SYS_rt_sigreturn || (nr >= 1000 && nr != SYS_spawn))
+		return NULL;
+	rows[nr] = row;
+	if (!(chosen ? selected(row) : by_default(row)))
+		return NULL;
+	if (nr == SYS_exit || nr == SYS_exit_group)
+		return on_last_call;
+	return has_text(row) ? on_text_call : on_call;
 }
 
 static const char *says(uint32_t nr)
@@ -326,7 +317,6 @@ int main(int argc, char **argv)
 		    set_verify },
 	};
 	static const struct lind_lifecycle lifecycle = { .end = ended };
-	static struct lind_handler on[1024];
 
 	if (argc > 2 && !strcmp(argv[1], "--verify"))
 		return verify_main(argc, argv);
@@ -338,5 +328,6 @@ int main(int argc, char **argv)
 		begin();
 	lind_explain_calls(says);
 	lind_grate_lifecycle(&lifecycle);
-	return lind_grate_run(on, add_handlers(on), argc, argv);
+	lind_grate_choose(choose);
+	return lind_grate_main(argc, argv);
 }

@@ -215,14 +215,14 @@ structs! {
     /// *guest*: robust futex lists.
     RobustList "robust_list_head", "" in "" = 12 { list: u32, offset: i32, pending: u32, }
     /// One handler given to `spawn`.
-    SpawnHandler "lind_spawn_handler", "struct lind_spawn_handler" in "lind/grate.h" = 8 { nr: u32, entry: u32, }
+    SpawnHandler "lind_spawn_handler", "struct lind_spawn_handler" in "lind/raw.h" = 8 { nr: u32, entry: u32, }
     /// One argument of a call as a grate sees it.
-    LindArg "lind_arg", "struct lind_arg" in "lind/grate.h" = 16 { value: u64, cage: u64, }
+    LindArg "lind_arg", "struct lind_arg" in "lind/raw.h" = 16 { value: u64, cage: u64, }
     /// A call as a grate's handler sees it.
-    LindCall "lind_call", "struct lind_call" in "lind/grate.h" = 120 { nr: u32, pad: u32 as "", caller: u64, target: u64, args: [LindArg; 6], }
+    LindCall "lind_call", "struct lind_call" in "lind/raw.h" = 120 { nr: u32, pad: u32 as "", caller: u64, target: u64, args: [LindArg; 6], }
     /// The routes of calls on descriptors, for `route_fds`.
-    LindFdRoutes "lind_fd_routes", "struct lind_fd_routes" in "lind/grate.h" = 96 { words: u64, count: u32, mask: u32, unset: u64, set: u64, numbers: [u64; 8], }
+    LindFdRoutes "lind_fd_routes", "struct lind_fd_routes" in "lind/clients.h" = 96 { words: u64, count: u32, mask: u32, unset: u64, set: u64, numbers: [u64; 8], }
     /// A handler writes this behind the call it was given, and returns `ANSWER`, to have data
     /// copied for it.
-    LindAnswer "lind_answer", "struct lind_answer" in "lind/grate.h" = 56 { result: i64, to: u64, cage: u64, from: u64, length: u64, release: u64, part: u64, }
+    LindAnswer "lind_answer", "struct lind_answer" in "lind/raw.h" = 56 { result: i64, to: u64, cage: u64, from: u64, length: u64, release: u64, part: u64, }
 }

@@ -29,7 +29,7 @@ enum Shape {
 /// The header.
 pub fn header() -> String {
     let mut out = format!(
-        "{C_BANNER}/* Included by lind/typed.h, which explains it. */\n#ifndef LIND_TYPED_CALLS_H\n#define LIND_TYPED_CALLS_H\n"
+        "{C_BANNER}/* Included by lind/grate.h, which explains it. */\n#ifndef LIND_TYPED_CALLS_H\n#define LIND_TYPED_CALLS_H\n"
     );
     for row in rows() {
         call(&mut out, row).expect("writing to a string");
@@ -39,82 +39,96 @@ pub fn header() -> String {
 }
 
 fn call(out: &mut String, row: &Syscall) -> std::fmt::Result {
-    let (name, ret) = (row.name, result(row.ret));
+    let name = row.name;
     let shapes: Vec<_> = (0..row.args.len()).map(|at| shape(row, at)).collect();
-    let params: String =
-        row.args.iter().zip(&shapes).map(|((arg, _), shape)| format!(", {}", param(arg, *shape))).collect();
-    writeln!(out, "\ntypedef {ret} lind_{name}_fn(struct lind_cx *cx{params});")?;
+    let mut params = vec!["const struct lind_call *cx".to_owned()];
+    params.extend(row.args.iter().zip(&shapes).map(|((arg, _), shape)| param(arg, *shape)));
 
-    writeln!(out, "static inline {ret} lind_forward_{name}(struct lind_cx *cx{params})\n{{")?;
-    write!(out, "\treturn ({ret})lind_import_call({}, (int64_t)cx->target", row.nr)?;
-    let given = row.args.iter().zip(&shapes).map(Some);
-    for (at, given) in given.chain(std::iter::repeat(None)).take(6).enumerate() {
-        let owner = format!("cx->call->args[{at}].cage");
-        let Some(((arg, _), shape)) = given else {
-            write!(out, ", 0, {owner}")?;
+    writeln!(out, "\n{}", wrapped(&format!("typedef int64_t lind_{name}_fn("), &params, ");"))?;
+    writeln!(out, "{}\n{{", wrapped(&format!("static inline int64_t lind_forward_{name}("), &params, ")"))?;
+    writeln!(out, "{}\n}}", wrapped("\treturn lind_import_call(", &sent(row, &shapes), ");"))?;
+    writeln!(out, "static inline int64_t lind_take_{name}(const struct lind_call *cx, lind_{name}_fn *on)\n{{")?;
+    taken(out, row, &shapes)
+}
+
+/// The arguments of lind_import_call that pass the call on.
+fn sent(row: &Syscall, shapes: &[Shape]) -> Vec<String> {
+    let mut sent = vec![row.nr.to_string(), "(int64_t)cx->target".to_owned()];
+    for at in 0..6 {
+        let owner = format!("cx->args[{at}].cage");
+        let Some((&(arg, _), shape)) = row.args.get(at).zip(shapes.get(at)) else {
+            sent.extend(["0".to_owned(), owner]);
             continue;
         };
-        match shape {
-            Shape::Number(_) | Shape::Size => write!(out, ", (uint64_t){arg}, {owner}")?,
+        sent.extend(match shape {
+            Shape::Number(_) | Shape::Size => [format!("(uint64_t){arg}"), owner],
             Shape::Text(_) | Shape::Copied(..) | Shape::Address => {
-                write!(out, ", (uintptr_t){arg}, {arg} ? lind_self_ : {owner}")?;
+                [format!("(uintptr_t){arg}"), format!("{arg} ? lind_self_ : {owner}")]
             }
-            Shape::There => write!(out, ", {arg}.value, {arg}.cage")?,
-        }
+            Shape::There => [format!("{arg}.value"), format!("{arg}.cage")],
+        });
     }
-    writeln!(out, ");\n}}")?;
+    sent
+}
 
-    writeln!(out, "static inline int64_t lind_take_{name}(const struct lind_call *c, lind_{name}_fn *on)\n{{")?;
-    writeln!(out, "\tstruct lind_cx cx = {{ c, c->caller, c->target, 0 }};")?;
-    let mut copies = String::new();
-    let mut passed = String::new();
-    for (at, (&(arg, _), &shape)) in row.args.iter().zip(&shapes).enumerate() {
-        match shape {
-            Shape::Number(c_type) => write!(passed, ", ({c_type})c->args[{at}].value")?,
-            Shape::Size => write!(passed, ", lind_size_(c->args[{at}].value)")?,
-            Shape::There => write!(passed, ", c->args[{at}]")?,
+/// The body of the function that copies the arguments in and enters the handler.
+fn taken(out: &mut String, row: &Syscall, shapes: &[Shape]) -> std::fmt::Result {
+    let mut copies: Vec<String> = Vec::new();
+    let mut passed = vec!["cx".to_owned()];
+    for (at, (&(arg, _), &shape)) in row.args.iter().zip(shapes).enumerate() {
+        let value = format!("cx->args[{at}].value");
+        passed.push(match shape {
+            Shape::Number(c_type) => format!("({c_type}){value}"),
+            Shape::Size => format!("lind_size_({value})"),
+            Shape::There => format!("cx->args[{at}]"),
             Shape::Text(nullable) => {
                 writeln!(out, "\tchar {arg}_[PATH_MAX];")?;
                 let take = if nullable { "lind_take_string_or_null_" } else { "lind_take_string_" };
-                write!(copies, " ||\n\t    (r = {take}(&c->args[{at}], {arg}_, {}))", too_long(name, arg))?;
-                write!(
-                    passed,
-                    ", {}",
-                    if nullable { format!("c->args[{at}].value ? {arg}_ : NULL") } else { format!("{arg}_") }
-                )?;
+                copies.push(format!("(r = {take}(&cx->args[{at}], {arg}_, {}))", too_long(row.name, arg)));
+                if nullable { format!("{value} ? {arg}_ : NULL") } else { format!("{arg}_") }
             }
             Shape::Copied(c_type, count) => {
                 let many = if count == 1 { String::new() } else { format!("[{count}]") };
                 let address = if count == 1 { format!("&{arg}_") } else { format!("{arg}_") };
                 writeln!(out, "\t{c_type} {arg}_{many};")?;
-                write!(copies, " ||\n\t    (r = lind_take_struct_(&c->args[{at}], {address}, sizeof {arg}_))")?;
-                write!(passed, ", c->args[{at}].value ? {address} : NULL")?;
+                copies.push(format!("(r = lind_take_struct_(&cx->args[{at}], {address}, sizeof {arg}_))"));
+                format!("{value} ? {address} : NULL")
             }
             Shape::Address => {
                 writeln!(out, "\tstruct sockaddr_storage {arg}_;")?;
-                write!(
-                    copies,
-                    " ||\n\t    (r = lind_take_address_(&c->args[{at}], c->args[{}].value, &{arg}_))",
-                    at + 1
-                )?;
-                write!(passed, ", c->args[{at}].value ? (struct sockaddr *)&{arg}_ : NULL")?;
+                let length = format!("cx->args[{}].value", at + 1);
+                copies.push(format!("(r = lind_take_address_(&cx->args[{at}], {length}, &{arg}_))"));
+                format!("{value} ? (struct sockaddr *)&{arg}_ : NULL")
             }
-        }
+        });
     }
-    if let Some(copies) = copies.strip_prefix(" ||\n\t    ") {
-        writeln!(out, "\tint r;\n\n\tif ({copies})\n\t\treturn r;")?;
-    } else {
-        out.push('\n');
+    if !copies.is_empty() {
+        writeln!(out, "\tint r;\n\n\tif ({})\n\t\treturn r;", copies.join(" ||\n\t    "))?;
     }
-    writeln!(out, "\treturn lind_result_(&cx, on(&cx{passed}));\n}}")
+    writeln!(out, "{}\n}}", wrapped("\treturn on(", &passed, ");"))
 }
 
-/// `long` where every result fits it: a guest's has 32 bits.
-fn result(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Off | Kind::Addr | Kind::Long | Kind::Ulong | Kind::Uint | Kind::Uid | Kind::Gid => "int64_t",
-        _ => "long",
+/// A list between `before` and `after`, in lines of at most 100 columns.
+fn wrapped(before: &str, items: &[String], after: &str) -> String {
+    let tabs = before.len() - before.trim_start_matches('\t').len();
+    let mut text = before.to_owned();
+    let mut columns = before.len() + 7 * tabs;
+    for (at, item) in items.iter().enumerate() {
+        let last = at + 1 == items.len();
+        let length = item.len() + if last { after.len() } else { 1 };
+        if at > 0 && columns + 1 + length > 100 {
+            let indent = "\t".repeat(tabs);
+            text.push_str(&format!("\n{indent}    "));
+            columns = 8 * tabs + 4;
+        } else if at > 0 {
+            text.push(' ');
+            columns += 1;
+        }
+        text.push_str(item);
+        text.push_str(if last { after } else { "," });
+        columns += length;
     }
+    text
 }
 
 fn shape(row: &Syscall, at: usize) -> Shape {

@@ -2,7 +2,8 @@
 #define _GNU_SOURCE
 #include <stddef.h>
 #include <fcntl.h>
-#include <lind/grate.h>
+#include <lind/clients.h>
+#include <lind/raw.h>
 #include <linux/openat2.h>
 #include <linux/sched.h>
 #include <poll.h>

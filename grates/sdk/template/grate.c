@@ -1,16 +1,16 @@
 /* Gives the machine another name. */
-#include <lind/typed.h>
+#include <lind/grate.h>
 #include <sys/utsname.h>
 
-LIND_ALTERS(uname);
+LIND_HANDLE(alters, uname);
 
 static const char *name = "@NAME@";
 
 /* The kernel fills a struct of ours, and the client gets a changed copy. */
-static long on_uname(struct lind_cx *cx, struct lind_arg buf)
+static int64_t on_uname(const struct lind_call *cx, struct lind_arg buf)
 {
 	struct utsname answer = { 0 };
-	long r = lind_forward_uname(cx, lind_mine(&answer));
+	int64_t r = lind_forward_uname(cx, lind_mine(&answer));
 
 	if (r < 0)
 		return r;

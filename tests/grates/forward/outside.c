@@ -1,6 +1,6 @@
 /* Only a handler serves a call that it could pass on. */
 #include <errno.h>
-#include <lind/grate.h>
+#include <lind/raw.h>
 
 int main(void)
 {

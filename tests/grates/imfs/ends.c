@@ -2,7 +2,7 @@
  * fail, and never read another's. */
 #define _GNU_SOURCE
 #include <fcntl.h>
-#include <lind/grate.h>
+#include <lind/raw.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
-#include <lind/grate.h>
+#include <lind/raw.h>
 #include <sys/stat.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  * is passed on. A client whose grate has failed must not reach the kernel's own geteuid.
  */
 #include <errno.h>
-#include <lind/grate.h>
+#include <lind/raw.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

@@ -5,7 +5,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <lind/grate.h>
+#include <lind/raw.h>
 #include <unistd.h>
 
 static int64_t own(const char *path)

@@ -3,7 +3,7 @@
  * flags, or waits.
  */
 #include <errno.h>
-#include <lind/grate.h>
+#include <lind/raw.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>

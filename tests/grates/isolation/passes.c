@@ -3,7 +3,7 @@
  * memory, its table, its handlers, calls in its name. Prints what each attempt answers; a grate
  * that passes such calls on lends nothing by that.
  */
-#include <lind/grate.h>
+#include <lind/raw.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>

@@ -3,7 +3,7 @@
  * this one again, in turns. The client and its children get one of the two, whenever they call.
  * With --gap it takes the old one away first, so that the kernel answers between.
  */
-#include <lind/grate.h>
+#include <lind/raw.h>
 
 #define TURNS      2000
 #define DEREGISTER 2

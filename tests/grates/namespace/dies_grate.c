@@ -1,5 +1,5 @@
 /* Ends by a trap at the first rmdir. */
-#include <lind/grate.h>
+#include <lind/raw.h>
 
 static int64_t on_rmdir(const struct lind_call *c)
 {

@@ -3,7 +3,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <lind/grate.h>
+#include <lind/raw.h>
 #include <netinet/in.h>
 #include <netdb.h>
 #include <netinet/tcp.h>

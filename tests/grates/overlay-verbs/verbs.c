@@ -13,7 +13,7 @@
 #include "verb_print.h"
 #include <errno.h>
 #include <fcntl.h>
-#include <lind/grate.h>
+#include <lind/options.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* Makes every call that takes a path again on what a walk found: programs must not notice. */
 #include <lind/paths.h>
-#include <lind/typed.h>
+#include <lind/grate.h>
 
 static int64_t on_path(const struct lind_call *c)
 {
@@ -14,8 +14,8 @@ static int64_t on_fd(const struct lind_call *c)
 	return lind_path_fd_call(c, NULL, NULL, NULL);
 }
 
-#define PATH(name) LIND_RAW("alters", name, on_path);
-#define FD(name)   LIND_RAW("alters", name, on_fd);
+#define PATH(name) LIND_HANDLE(alters, name, on_path);
+#define FD(name)   LIND_HANDLE(alters, name, on_fd);
 LIND_EACH_PATH_CALL(PATH)
 LIND_EACH_CHANGING_FD_CALL(FD)
 

@@ -1,6 +1,6 @@
 /* Says which calls the grate behind it takes of its program: `takes NR`, and `leaves NR` for what
  * it leaves out of all. */
-#include <lind/grate.h>
+#include <lind/raw.h>
 #include <stdint.h>
 
 struct entry {

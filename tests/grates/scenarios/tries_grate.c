@@ -2,7 +2,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
-#include <lind/typed.h>
+#include <lind/grate.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-LIND_DECLARE("alters", getppid);
+LIND_HANDLE(alters, getppid, NULL);
 
 static void *nothing(void *with)
 {

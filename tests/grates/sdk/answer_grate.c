@@ -1,6 +1,6 @@
 /* A grate whose answers have data, given in every way that there is: what arrives is checked by
  * answer.c. */
-#include <lind/grate.h>
+#include <lind/raw.h>
 #include <string.h>
 #include <time.h>
 

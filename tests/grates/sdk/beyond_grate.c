@@ -1,9 +1,9 @@
 /* Declares less than it registers: beyond, with `more` in front of the program. With `self` it
  * registers on its child later. */
-#include <lind/typed.h>
+#include <lind/grate.h>
 #include <stdio.h>
 
-LIND_OBSERVES(geteuid);
+LIND_HANDLE(observes, geteuid);
 
 static int64_t raw(const struct lind_call *c)
 {
@@ -11,7 +11,7 @@ static int64_t raw(const struct lind_call *c)
 }
 
 /* Tries to take over read of its client, in the middle of a call. */
-static int64_t on_geteuid(struct lind_cx *cx)
+static int64_t on_geteuid(const struct lind_call *cx)
 {
 	struct lind_arg none = { 0, lind_self() };
 	int64_t r = lind_call(SYS_register_handler, lind_self(), (struct lind_arg){ cx->target, lind_self() },

@@ -1,7 +1,7 @@
 /* Passes its client's geteuid on by every table there is, those that it has no right to included. 7
  * if all is well. */
 #include <errno.h>
-#include <lind/grate.h>
+#include <lind/raw.h>
 
 static int64_t by(uint64_t cage)
 {

@@ -1,5 +1,5 @@
 /* Says how many times data of at least 4000 bytes was copied between cages. */
-#include <lind/grate.h>
+#include <lind/raw.h>
 #include <stdio.h>
 
 static int seen;

@@ -1,23 +1,23 @@
 /* Pairs of calls that cost the kernel the same, one handled in C types and one as it comes: see
  * cost.c. */
-#include <lind/typed.h>
+#include <lind/grate.h>
 
-LIND_ON(getpid);
-LIND_OBSERVES(geteuid);
-LIND_OBSERVES(stat);
+LIND_HANDLE(answers, getpid);
+LIND_HANDLE(observes, geteuid);
+LIND_HANDLE(observes, stat);
 
-static long on_getpid(struct lind_cx *cx)
+static int64_t on_getpid(const struct lind_call *cx)
 {
 	(void)cx;
 	return 10;
 }
 
-static int64_t on_geteuid(struct lind_cx *cx)
+static int64_t on_geteuid(const struct lind_call *cx)
 {
-	return lind_forward_as_is(cx);
+	return lind_forward(cx);
 }
 
-static long on_stat(struct lind_cx *cx, const char *path, struct lind_arg buf)
+static int64_t on_stat(const struct lind_call *cx, const char *path, struct lind_arg buf)
 {
 	return lind_forward_stat(cx, path, buf);
 }
@@ -41,9 +41,9 @@ static int64_t copy_and_forward(const struct lind_call *c)
 	return lind_forward(&changed);
 }
 
-LIND_RAW("answers", getppid, answer);
-LIND_RAW("observes", getegid, lind_forward);
-LIND_RAW("observes", lstat, copy_and_forward);
+LIND_HANDLE(answers, getppid, answer);
+LIND_HANDLE(observes, getegid, lind_forward);
+LIND_HANDLE(observes, lstat, copy_and_forward);
 
 int main(int argc, char **argv)
 {

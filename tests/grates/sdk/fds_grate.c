@@ -1,13 +1,17 @@
 /* Gives a state to every file opened as /tmp/fds-N, and tells what a descriptor's is: call 900
  * answers N, or 0. 901 answers how many states there are. */
 #include <lind/fds.h>
-#include <lind/typed.h>
+#include <lind/grate.h>
 #include <stdlib.h>
 
-LIND_ON(openat);
-LIND_ALTERS(write);
-LIND_DECLARE("answers", 900);
-LIND_DECLARE("answers", 901);
+LIND_HANDLE(answers, openat);
+LIND_HANDLE(alters, write);
+
+#define SYS_900 900
+#define SYS_901 901
+static lind_handle_fn on_query, on_alive;
+LIND_HANDLE(answers, 900, on_query);
+LIND_HANDLE(answers, 901, on_alive);
 
 struct tag {
 	struct lind_fd_state fd;
@@ -33,7 +37,7 @@ static struct lind_fd_state *higher(struct lind_fd_state *a, struct lind_fd_stat
 	return ((struct tag *)a)->number >= ((struct tag *)b)->number ? a : b;
 }
 
-static long opened(struct lind_cx *cx, int dir, const char *path, int flags, mode_t mode)
+static int64_t opened(const struct lind_call *cx, int dir, const char *path, int flags, mode_t mode)
 {
 	long fd = lind_forward_openat(cx, dir, path, flags, mode);
 	struct tag *tag;
@@ -51,7 +55,7 @@ static long opened(struct lind_cx *cx, int dir, const char *path, int flags, mod
 	return r ? r : fd;
 }
 
-static long on_openat(struct lind_cx *cx, int dir, const char *path, int flags, mode_t mode)
+static int64_t on_openat(const struct lind_call *cx, int dir, const char *path, int flags, mode_t mode)
 {
 	long fd;
 
@@ -78,11 +82,11 @@ static int64_t on_alive(const struct lind_call *c)
 
 /* Nothing with a state is written, whatever the threads of the client do to its number
  * meanwhile. */
-static long on_write(struct lind_cx *cx, int fd, struct lind_arg buf, size_t len)
+static int64_t on_write(const struct lind_call *cx, int fd, struct lind_arg buf, size_t len)
 {
 	struct lind_fd_state *state;
 	struct lind_arg none = { 0, cx->target };
-	int pinned = lind_fd_pin(lind_owner(cx, 0), fd, &state);
+	int pinned = lind_fd_pin(cx->args[0].cage, fd, &state);
 	long r = pinned;
 
 	if (pinned < 0)
@@ -98,12 +102,13 @@ static long on_write(struct lind_cx *cx, int fd, struct lind_arg buf, size_t len
 int main(int argc, char **argv)
 {
 	static const struct lind_fds hooks = { drop, higher };
-	static const struct lind_handler on[] = { { SYS_openat, lind_run_openat }, { SYS_write, lind_run_write },
-		{ 900, on_query }, { 901, on_alive } };
-
 	static const struct lind_option options[] = { { 0, "pin-only", NULL, "judge nothing", set_pin_only } };
 
 	lind_options(options, 1, "Follows descriptors.", &argc, &argv);
 	lind_fds_follow(&hooks);
-	return lind_grate_run(on, pin_only ? 2 : 4, argc, argv);
+	if (pin_only) {
+		lind_grate_without(SYS_900);
+		lind_grate_without(SYS_901);
+	}
+	return lind_grate_main(argc, argv);
 }

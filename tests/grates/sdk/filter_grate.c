@@ -5,12 +5,12 @@
  * grate. The handler decides the same as the filter.
  */
 #include <errno.h>
-#include <lind/typed.h>
+#include <lind/grate.h>
 #include <stdatomic.h>
 #include <unistd.h>
 
-LIND_ANSWERS(getpgrp);
-LIND_ANSWERS(getsid);
+LIND_HANDLE(answers, getpgrp);
+LIND_HANDLE(answers, getsid);
 
 static _Atomic int entered, off;
 
@@ -21,7 +21,7 @@ static int64_t on_getpriority(const struct lind_call *c)
 		return lind_pass(c);
 	return c->args[0].value == 1 ? 2 * (int64_t)c->args[1].value : -EXFULL;
 }
-LIND_RAW("answers", getpriority, on_getpriority);
+LIND_HANDLE(answers, getpriority, on_getpriority);
 
 /* Loads that cannot be moved out of the way. */
 static inline uint64_t at(uint64_t address)
@@ -47,13 +47,13 @@ LIND_FILTER(on_getpriority)
 	return LIND_ASK;
 }
 
-static long on_getpgrp(struct lind_cx *cx)
+static int64_t on_getpgrp(const struct lind_call *cx)
 {
 	(void)cx;
 	return atomic_exchange(&entered, 0);
 }
 
-static long on_getsid(struct lind_cx *cx, pid_t what)
+static int64_t on_getsid(const struct lind_call *cx, pid_t what)
 {
 	(void)cx;
 	if (what == 2)

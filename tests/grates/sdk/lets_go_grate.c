@@ -1,6 +1,6 @@
 /* Its handlers of births and programs have nothing more to do with them. It prints at the end what
  * it has learnt about its clients. */
-#include <lind/typed.h>
+#include <lind/grate.h>
 
 static unsigned starts, forks, execs, exits;
 
@@ -9,8 +9,8 @@ static int64_t let_go(const struct lind_call *c)
 	return lind_pass(c);
 }
 
-LIND_RAW("observes", clone, let_go);
-LIND_RAW("observes", execve, let_go);
+LIND_HANDLE(observes, clone, let_go);
+LIND_HANDLE(observes, execve, let_go);
 
 static void *started(uint64_t cage)
 {

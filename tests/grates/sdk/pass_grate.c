@@ -3,32 +3,32 @@
  * says how many reads there have been, getsid ends the grate, and what is let go on changed goes on
  * changed.
  */
-#include <lind/typed.h>
+#include <lind/grate.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 static int result;
 static _Atomic int reads;
 
-LIND_OBSERVES(read);
-LIND_ANSWERS(getpgrp);
-LIND_ANSWERS(getsid);
+LIND_HANDLE(observes, read);
+LIND_HANDLE(answers, getpgrp);
+LIND_HANDLE(answers, getsid);
 
-static long on_read(struct lind_cx *cx, int fd, struct lind_arg buf, size_t len)
+static int64_t on_read(const struct lind_call *cx, int fd, struct lind_arg buf, size_t len)
 {
 	(void)fd, (void)buf;
 	if (len == 1)
 		reads++;
-	return result ? (long)lind_forward_as_is(cx) : lind_pass_as_is(cx);
+	return result ? lind_forward(cx) : lind_pass(cx);
 }
 
-static long on_getpgrp(struct lind_cx *cx)
+static int64_t on_getpgrp(const struct lind_call *cx)
 {
 	(void)cx;
 	return reads;
 }
 
-static long on_getsid(struct lind_cx *cx, pid_t pid)
+static int64_t on_getsid(const struct lind_call *cx, pid_t pid)
 {
 	(void)cx, (void)pid;
 	_exit(0);
@@ -41,11 +41,11 @@ static int64_t on_geteuid(const struct lind_call *c)
 	copy.nr = SYS_getpid;
 	return lind_pass(&copy);
 }
-LIND_RAW("alters", geteuid, on_geteuid);
+LIND_HANDLE(alters, geteuid, on_geteuid);
 
 /* Of a grate that this one is in front of: what that passes on as it came does not come here, where
  * it could not be passed on. */
-LIND_RAW("observes", call_by, lind_forward);
+LIND_HANDLE(observes, call_by, lind_forward);
 
 LIND_SETS(set_result, result = 1)
 

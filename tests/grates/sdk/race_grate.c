@@ -2,12 +2,12 @@
  * Allows what race.c opens only if the name is innocent, and between that decision and the call
  * lets the client's other thread change the name. With --as-is the call goes on as it came.
  */
-#include <lind/typed.h>
+#include <lind/grate.h>
 #include <pthread.h>
 
-LIND_ON(openat);
-LIND_ON(getppid);
-LIND_ON(getpgrp);
+LIND_HANDLE(answers, openat);
+LIND_HANDLE(answers, getppid);
+LIND_HANDLE(answers, getpgrp);
 
 static int as_is, decided, changed;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -29,17 +29,17 @@ static void await(const int *flag)
 	pthread_mutex_unlock(&lock);
 }
 
-static long on_openat(struct lind_cx *cx, int dir, const char *path, int flags, mode_t mode)
+static int64_t on_openat(const struct lind_call *cx, int dir, const char *path, int flags, mode_t mode)
 {
 	if (strcmp(path, "/tmp/race-open"))
 		return -EACCES;
 	tell(&decided);
 	await(&changed);
-	return as_is ? (long)lind_forward_as_is(cx) : lind_forward_openat(cx, dir, path, flags, mode);
+	return as_is ? lind_forward(cx) : lind_forward_openat(cx, dir, path, flags, mode);
 }
 
 /* Returns when the name has been judged. */
-static long on_getppid(struct lind_cx *cx)
+static int64_t on_getppid(const struct lind_call *cx)
 {
 	(void)cx;
 	await(&decided);
@@ -47,7 +47,7 @@ static long on_getppid(struct lind_cx *cx)
 }
 
 /* Says that the name is another now. */
-static long on_getpgrp(struct lind_cx *cx)
+static int64_t on_getpgrp(const struct lind_call *cx)
 {
 	(void)cx;
 	tell(&changed);

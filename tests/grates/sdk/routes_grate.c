@@ -6,7 +6,7 @@
  *	read, pread		say 1000, or what --base says, if they come here. pread always does
  */
 #include <errno.h>
-#include <lind/grate.h>
+#include <lind/raw.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 /* Call 902 waits until call 903 was made; with an argument, at most so many milliseconds. */
-#include <lind/typed.h>
+#include <lind/grate.h>
 
 static uint32_t opened;
 

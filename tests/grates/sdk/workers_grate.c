@@ -1,5 +1,5 @@
 /* Call 904 says which of the grate's threads runs the handler. */
-#include <lind/typed.h>
+#include <lind/grate.h>
 
 #include <unistd.h>
 

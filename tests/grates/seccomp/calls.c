@@ -3,7 +3,7 @@
  * argument is a 64-bit number or =TEXT. `fork` goes on in a child, `exec` in this program started
  * again, `spawn` in a program started beside it, `thread` in a thread; they wait for that.
  */
-#include <lind/grate.h>
+#include <lind/raw.h>
 #include <pthread.h>
 #include <spawn.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
  * what it got away with.
  */
 #include <errno.h>
-#include <lind/grate.h>
+#include <lind/raw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -70,7 +70,7 @@ bool lind_handled_inside(unsigned stack, uint32_t nr)
 		return assumed;
 	if (nr < NUMBERS && s->handled[nr])
 		return true;
-	return (s->any && !lind_outside_any_(nr)) || in_others(s, nr);
+	return (s->any && !lind_outside_any(nr)) || in_others(s, nr);
 }
 
 bool lind_style_inside(unsigned stack)

@@ -1,7 +1,7 @@
 /* Making calls, and reaching the memory of other cages. */
 #include <errno.h>
 #include <limits.h>
-#include <lind/grate.h>
+#include <lind/raw.h>
 #include <string.h>
 #include <unistd.h>
 #include "sdk.h"

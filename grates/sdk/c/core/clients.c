@@ -6,7 +6,7 @@
  * is pending, whoever meets an unknown cage waits until it is known.
  */
 #include <errno.h>
-#include <lind/grate.h>
+#include <lind/raw.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>

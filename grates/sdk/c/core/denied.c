@@ -1,5 +1,5 @@
 /* Telling whoever started the runner what was refused. */
-#include <lind/grate.h>
+#include <lind/raw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -13,8 +13,6 @@
 #include <stdlib.h>
 #include "sdk.h"
 
-/* Above these there are no calls with a name. */
-#define NAMED 1100u
 #define NOTES 16
 
 static bool explains;
@@ -99,8 +97,8 @@ static bool listed(const struct lind_spawn_handler *table, size_t count, uint32_
  * text. */
 static void covered(const struct lind_spawn_handler *table, size_t count)
 {
-	for (uint32_t nr = 0; nr < NAMED; nr++)
-		if (!lind_outside_any_(nr) && !listed(table, count, nr))
+	for (uint32_t nr = 0; nr < LIND_NUMBERS; nr++)
+		if (!lind_outside_any(nr) && !listed(table, count, nr))
 			lind_explain_call_(nr, says(nr));
 }
 

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <lind/grate.h>
+#include <lind/raw.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* The calls of a grate that follows its clients. Apart from clients.c so that the manifest names
  * these calls only in such grates. */
-#include <lind/grate.h>
+#include <lind/raw.h>
 #include "sdk.h"
 
 LIND_FOLLOWS(clone);

@@ -1,5 +1,6 @@
-/* The handlers that LIND_ON and its like list, wherever in the program they stand. */
-#include <lind/typed.h>
+/* The handlers that LIND_HANDLE lists, wherever in the program they are, and those that are chosen
+ * at the start. */
+#include <lind/grate.h>
 #include <stdlib.h>
 #include "sdk.h"
 
@@ -10,6 +11,7 @@ extern const struct lind_handler __stop_lind_handlers[] __attribute__((weak));
 
 static uint32_t *without;
 static size_t without_count;
+static lind_handle_fn *(*choose)(uint32_t nr);
 
 void lind_grate_without(uint32_t nr)
 {
@@ -21,23 +23,55 @@ void lind_grate_without(uint32_t nr)
 	without[without_count++] = nr;
 }
 
-static int wanted(uint32_t nr)
+void lind_grate_choose(lind_handle_fn *(*chooser)(uint32_t nr))
+{
+	choose = chooser;
+}
+
+static bool wanted(uint32_t nr)
 {
 	for (size_t i = 0; i < without_count; i++)
 		if (without[i] == nr)
-			return 0;
-	return 1;
+			return false;
+	return true;
+}
+
+static bool contains(const struct lind_handler *on, size_t count, uint32_t nr)
+{
+	for (size_t i = 0; i < count; i++)
+		if (on[i].nr == nr)
+			return true;
+	return false;
+}
+
+/* A number whose handler is that of all calls needs no entry. */
+static size_t add_chosen(struct lind_handler *on, size_t listed)
+{
+	lind_handle_fn *rest = choose(LIND_NR_ANY);
+	size_t count = listed;
+
+	for (uint32_t nr = 0; nr < LIND_NUMBERS; nr++) {
+		lind_handle_fn *handle = contains(on, listed, nr) ? NULL : choose(nr);
+
+		if (!contains(on, listed, nr) && handle != (lind_outside_any(nr) ? NULL : rest))
+			on[count++] = (struct lind_handler){ nr, handle };
+	}
+	if (rest)
+		on[count++] = (struct lind_handler){ LIND_NR_ANY, rest };
+	return count;
 }
 
 int lind_grate_main(int argc, char **argv)
 {
 	size_t listed = (size_t)(__stop_lind_handlers - __start_lind_handlers), count = 0;
-	struct lind_handler *on = malloc((listed + 1) * sizeof *on);
+	struct lind_handler *on = malloc((listed + LIND_NUMBERS + 1) * sizeof *on);
 
 	if (!on)
 		lind_die("out of memory");
-	for (size_t i = 0; i < listed; i++)
-		if (wanted(__start_lind_handlers[i].nr))
-			on[count++] = __start_lind_handlers[i];
+	for (const struct lind_handler *h = __start_lind_handlers; h < __stop_lind_handlers; h++)
+		if (h->handle && wanted(h->nr))
+			on[count++] = *h;
+	if (choose)
+		count = add_chosen(on, count);
 	return lind_grate_run(on, count, argc, argv);
 }

@@ -1,5 +1,5 @@
 /* A grate's own options, and messages. */
-#include <lind/grate.h>
+#include <lind/options.h>
 #include <lind/text.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* Starting the next program and the way into a handler. */
 #include <errno.h>
-#include <lind/grate.h>
+#include <lind/raw.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>

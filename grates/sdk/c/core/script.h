@@ -3,7 +3,7 @@
 #ifndef LIND_SDK_SCRIPT_H
 #define LIND_SDK_SCRIPT_H
 
-#include <lind/grate.h>
+#include <lind/raw.h>
 #include <stddef.h>
 #include <stdint.h>
 

@@ -2,7 +2,7 @@
 #ifndef LIND_SDK_H
 #define LIND_SDK_H
 
-#include <lind/grate.h>
+#include <lind/raw.h>
 #include <stdbool.h>
 #include <time.h>
 
@@ -33,12 +33,6 @@ void lind_explain_call_(uint32_t nr, const char *words);
 __attribute__((noreturn)) void lind_explain_end_(void);
 /* Of a table whose entries from `own` on are the SDK's. */
 __attribute__((noreturn)) void lind_explain_table_(const struct lind_spawn_handler *table, size_t own, size_t count);
-
-/* Numbers that the entry for all calls does not cover. */
-static inline bool lind_outside_any_(uint32_t nr)
-{
-	return nr == SYS_exit || nr == SYS_exit_group || nr == SYS_rt_sigreturn || (nr >= 1000 && nr < 1100);
-}
 
 void lind_watch_clients(struct lind_spawn_handler *table, size_t *count);
 

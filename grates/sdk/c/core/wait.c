@@ -1,7 +1,7 @@
 /* Waiting in a handler, on behalf of the client. */
 #include <errno.h>
 #include <limits.h>
-#include <lind/grate.h>
+#include <lind/raw.h>
 #include <time.h>
 
 #define FUTEX_WAIT_PRIVATE_ 128u

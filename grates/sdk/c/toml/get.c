@@ -1,6 +1,6 @@
 /* Reading files for lind/toml.h, and taking values out of what was read. */
 #include <errno.h>
-#include <lind/grate.h>
+#include <lind/raw.h>
 #include <lind/toml.h>
 #include <stdarg.h>
 #include <stdio.h>

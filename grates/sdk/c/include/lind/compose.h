@@ -9,7 +9,7 @@
 #ifndef LIND_COMPOSE_H
 #define LIND_COMPOSE_H
 
-#include <lind/grate.h>
+#include <lind/raw.h>
 #include <stdbool.h>
 
 #ifdef __cplusplus

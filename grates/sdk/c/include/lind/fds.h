@@ -3,9 +3,9 @@
  *
  *	struct log { struct lind_fd_state fd; ... };
  *
- *	static long on_openat(struct lind_cx *cx, ...)
+ *	static int64_t on_openat(const struct lind_call *cx, ...)
  *	{
- *		long fd;
+ *		int64_t fd;
  *
  *		lind_fd_making(cx->target);
  *		fd = lind_forward_openat(cx, ...);
@@ -15,9 +15,9 @@
  *		return fd;
  *	}
  *
- *	static long on_write(struct lind_cx *cx, int fd, ...)
+ *	static int64_t on_write(const struct lind_call *cx, int fd, ...)
  *	{
- *		struct log *log = (struct log *)lind_fd_get(lind_owner(cx, 0), fd);
+ *		struct log *log = (struct log *)lind_fd_get(cx->args[0].cage, fd);
  *		...
  *		lind_fd_put(&log->fd);
  *
@@ -43,7 +43,7 @@
 #ifndef LIND_FDS_H
 #define LIND_FDS_H
 
-#include <lind/grate.h>
+#include <lind/raw.h>
 
 /* The first member of what a grate keeps. Zero it. */
 struct lind_fd_state {

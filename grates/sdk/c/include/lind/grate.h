@@ -1,493 +1,155 @@
 /*
- * Writing a grate in C: a program that answers system calls of other cages.
+ * Writing a grate in C: a program that answers system calls of other cages, by handlers with C
+ * arguments.
  *
- * A grate registers handlers for the system calls that it wants to see, starts the next program
- * of its command line with them, and waits for it:
+ *	#include <lind/grate.h>
  *
- *	static int64_t on_geteuid(const struct lind_call *c) { return 10; }
+ *	LIND_HANDLE(alters, openat);
  *
- *	int main(int argc, char **argv)
+ *	static int64_t on_openat(
+ *	    const struct lind_call *cx, int dir, const char *path, int flags, mode_t mode)
  *	{
- *		static const struct lind_handler on[] = { { SYS_geteuid, on_geteuid } };
- *		return lind_grate_run(on, 1, argc, argv);
+ *		if (strstr(path, "secret"))
+ *			return -EACCES;
+ *		return lind_forward_openat(cx, dir, path, flags, mode);
  *	}
  *
- * Handlers run at the same time on the threads of whoever calls, each with a stack and an errno of
- * its own: they lock what they share, with pthread mutexes for example. A handler returns what the
- * system call returns: a value, or the negative of an errno.
+ *	int main(int argc, char **argv) { return lind_grate_main(argc, argv); }
+ *
+ * A handler returns what the system call returns: a value, or the negative of an errno. There are
+ * three ways to let the call go on:
+ *
+ *	return lind_forward_openat(cx, ...);	changed: with these arguments
+ *	r = lind_forward(cx);			unchanged, and the result is wanted
+ *	return lind_pass(cx);			unchanged, and the handler is done
+ *
+ * Paths, strings, socket addresses and small structs are in the grate's memory when the handler is
+ * called: they were copied once, and lind_forward_openat sends that copy on, so a client that
+ * changes its memory between the handler's decision and the call changes nothing. A call that goes
+ * on unchanged is read again, from the client: a handler that has decided about a path or a struct
+ * uses lind_forward_NAME. A call whose strings cannot be copied fails (EFAULT, ENAMETOOLONG)
+ * without the handler. Results that the call writes, byte buffers, arrays, and structs with
+ * pointers stay in the client, as `struct lind_arg`: lind_read and lind_write reach them. A size
+ * beyond `size_t` reads as SIZE_MAX, for which every call fails as well.
+ *
+ * `cx` is the call as it came: cx->target is the client, cx->args[0].cage the cage that the first
+ * argument belongs to. Handlers run at the same time on the threads of the clients, each with a
+ * stack and an errno of its own: they lock what they share, with pthread mutexes for example.
+ *
+ * lind/typed_calls.h lists the handlers of all calls, lind/raw.h has the functions that handlers
+ * use, lind/clients.h the state of clients, lind/options.h options and messages.
  */
 #ifndef LIND_GRATE_H
 #define LIND_GRATE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <lind/syscalls.h>
-#include <sys/types.h>
-#include <sys/uio.h>
-
-#ifdef __cplusplus
-extern "C" {
-#endif
-
-/* One argument: 64 bits, and the cage whose memory or descriptors they refer to; 0 if that is
- * none the caller may name. */
-struct lind_arg {
-	uint64_t value;
-	uint64_t cage;
-};
-
-/* A system call as a handler sees it. */
-struct lind_call {
-	uint32_t nr;
-	uint32_t pad;
-	uint64_t caller; /* who makes this call: a client, or a grate that forwards for one */
-	uint64_t target; /* whose state it acts on */
-	struct lind_arg args[6];
-};
-
-/* An argument that the call takes as an int: what is above 32 bits does not count. */
-static inline uint32_t lind_arg32(const struct lind_call *call, int at)
-{
-	return (uint32_t)call->args[at].value;
-}
-
-typedef int64_t lind_handle_fn(const struct lind_call *call);
-
-/* Behind the call that a handler is given: what is to be copied when it has returned
- * LIND_ANSWER, and its result then. See lind_answer. */
-struct lind_answer {
-	int64_t result;
-	uint64_t to, cage; /* as in a struct lind_arg */
-	uint64_t from;  /* in the grate's own memory */
-	uint64_t length;
-	uint64_t release; /* address of a 32-bit word of the grate that is 0 from then on, or 0 */
-	uint64_t part;  /* not 0: where the client has no memory for all of it the result is how many bytes it got */
-};
-
-/* Without `handle` a number that LIND_NR_ANY would cover is left out: its calls do not enter the
- * grate. */
-struct lind_handler {
-	uint32_t nr;
-	lind_handle_fn *handle;
-};
-
-#define LIND_AS_BEFORE 0xffffffffu
-/* Flag of spawn: the calling thread is going to wait for the child, which need not begin before. */
-#define LIND_SPAWN_WAITS 1u
-
-/* An entry of the table that spawn takes: `entry` is the handler's function pointer, or
- * LIND_AS_BEFORE. */
-struct lind_spawn_handler {
-	uint32_t nr;
-	uint32_t entry;
-};
-
-/* Passes a call on as it is, to the grate before this one or to the kernel. To change arguments
- * change a copy of the call. */
-int64_t lind_forward(const struct lind_call *call);
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <lind/raw.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <time.h>
+#include <utime.h>
 
 /*
- * Ends a handler that has nothing more to do with its call: return what this returns, at once. The
- * call goes on as by lind_forward, when the handler has returned: that is one way into the kernel
- * less, and the handler does not learn the result. A call that waits does so outside the grate: the
- * end of the grate does not touch it, and in a serialized one it holds nobody up.
- */
-static inline int64_t lind_pass(const struct lind_call *call);
-
-/*
- * A filter: what decides most calls of `handler` in its place, at a fraction of the cost of
- * entering the grate.
+ * LIND_HANDLE(VERB, NAME) says at the top of a file that it has a handler on_NAME, and what that
+ * may do: it `answers` the call itself, `alters` it (or refuses it), or `observes` it. These lines
+ * make the list that lind_grate_main registers, and the grate's manifest, beyond which the kernel
+ * lets it register nothing.
  *
- *	LIND_FILTER(on_socket)
- *	{
- *		return a0 == AF_UNIX ? LIND_PASS : LIND_ASK;
- *	}
+ * LIND_HANDLE(VERB, NAME, HANDLER) names a handler that takes the call alone, int64_t
+ * HANDLER(const struct lind_call *), for any number of calls: nothing is copied. With NULL the
+ * handler is chosen when the grate starts (lind_grate_choose).
  *
- * It sees the id of the client, the number and the six values of a call that a client makes on
- * itself, and returns what the handler would: a result, LIND_PASS, or LIND_ASK to have the handler
- * called after all. It may be asked any number of times about one call, or not at all. So it only
- * computes: it reads memory, also what handlers on other threads change (by atomic loads), and has
- * local variables, but it writes nothing, calls nothing that does, and computes with integers only;
- * a module with another filter is refused when it is compiled. A filter that faults is not asked
- * again. A grate has at most one. Without optimisation compilers keep local variables in memory:
- * then there is none.
+ * NAME may be `any`: every call that has no line of its own, except exit, exit_group, rt_sigreturn
+ * and the numbers from 1000 to 1099.
  */
-#define LIND_FILTER(handler) LIND_FILTER_(handler)
+#define LIND_HANDLE(...) LIND_PICK_(__VA_ARGS__, LIND_ENTRY_, LIND_TYPED_, )(__VA_ARGS__)
 
-/* Makes a call of our choice that acts on `target`. */
-int64_t lind_call(uint32_t nr, uint64_t target, struct lind_arg a0, struct lind_arg a1, struct lind_arg a2,
-    struct lind_arg a3, struct lind_arg a4, struct lind_arg a5);
+/* Starts argv[1] with the handlers that are listed, waits for it, and returns the status to exit
+ * with: see lind_grate_run in lind/raw.h. */
+int lind_grate_main(int argc, char **argv);
 
-/* The same with plain numbers; they and descriptors among them are the target's. */
-int64_t lind_call_plain(uint32_t nr, uint64_t target, uint64_t v0, uint64_t v1, uint64_t v2, uint64_t v3);
-
-/* This grate's cage id. */
-uint64_t lind_self(void);
-
-/* An argument that points into this grate's memory. */
-struct lind_arg lind_mine(const void *address);
-
-/* Reads `length` bytes at `arg`, an address in its cage's memory. 0, -EFAULT, or -EPERM for cage
- * 0. */
-static inline int lind_read(struct lind_arg arg, void *to, size_t length);
-
-/* The same, and what time it is then: CLOCK_REALTIME_COARSE in nanoseconds, which would be
- * another call. `length` is not 0. */
-static inline int64_t lind_read_timed(struct lind_arg arg, void *to, size_t length);
-
-/* Writes `length` bytes at `arg`. 0, -EFAULT, or -EPERM for cage 0. */
-static inline int lind_write(struct lind_arg arg, const void *from, size_t length);
-/* After a lind_write that failed: writes up to the first page that is not there, and returns how
- * many bytes that were. */
-size_t lind_write_part(struct lind_arg to, const void *from, size_t length);
+/* Leaves a call out of what lind_grate_main registers, where an option makes its handler
+ * needless. */
+void lind_grate_without(uint32_t nr);
 
 /*
- * Ends a handler: return what this returns, at once. The client gets `result`, and at `to` the
- * `length` bytes that are at `from` when the handler has returned: a copy that needs no call of its
- * own. If it cannot be made the client gets -EFAULT instead, so nothing may have happened that this
- * would deny. `from` is not to change or go until then: a thread-local variable, or what is never
- * changed, but no local variable and nothing that another thread may free or use for another
- * client.
+ * Handlers that options decide about. lind_grate_main asks `choose` about LIND_NR_ANY and every
+ * number below LIND_NUMBERS for which no line has a handler. The result is the handler, or NULL for
+ * a call that does not enter the grate.
  */
-static inline int64_t lind_answer(
-    const struct lind_call *call, int64_t result, struct lind_arg to, const void *from, size_t length);
+void lind_grate_choose(lind_handle_fn *(*choose)(uint32_t nr));
 
-/*
- * The same for what read(2) and its kind do, from data that others may change: where the client has
- * no memory for all of it, it gets what comes before, and the result is how much that is.
- * `*release` becomes 0 when it has been copied, whatever came of it: a lock that keeps the data at
- * `from` as they are, and that needs no other call to be given back.
- */
-static inline int64_t lind_answer_from(
-    const struct lind_call *call, struct lind_arg to, const void *from, size_t length, int32_t *release);
+/* The rest is for LIND_HANDLE and lind/typed_calls.h. */
+#define SYS_any LIND_NR_ANY
 
-/* Reads a string with its NUL into `to`, at most `size` bytes. Its length, -EFAULT, or
- * -ENAMETOOLONG if no NUL comes within `size` bytes. */
-ssize_t lind_read_string(struct lind_arg arg, char *to, size_t size);
+enum lind_verb_ { LIND_answers_, LIND_alters_, LIND_observes_ };
 
-/* The last part of a path. */
-const char *lind_base_name(const char *path);
+#define LIND_PICK_(verb, name, handle, picked, ...) picked
 
-/* The same of a path that a client names, as messages can have it: what cannot be printed is
- * '?'. False if it cannot be read; `name` stays then. */
-bool lind_read_base_name(struct lind_arg path, char *name, size_t size);
+#define LIND_ENTRY_(verb, name, handle) \
+	__asm__(".section .custom_section.lind.grate,\"\",@\n" \
+		".asciz \"" #verb " " #name "\"\n" \
+		".text\n"); \
+	_Static_assert(LIND_##verb##_ >= 0, "a verb"); \
+	__attribute__((section("lind_handlers"), \
+	    used)) static const struct lind_handler lind_listed_##name = { SYS_##name, handle }
 
-/* Reads an array of `count` iovecs. 0, -EINVAL if they are too many or too long, -EFAULT. */
-int lind_read_iovec(struct lind_arg arg, uint64_t count, struct iovec *to, size_t max);
-
-/* The argument `bytes` further on. */
-static inline struct lind_arg lind_at(struct lind_arg arg, uint64_t bytes)
-{
-	arg.value += bytes;
-	return arg;
-}
-
-/*
- * Waits in a handler while `*word` is `value`, as a futex(2) of the client: 0 when lind_wake was
- * called (or for no reason: look again), -EAGAIN if it had another value, -ETIMEDOUT, and -EINTR
- * when the client gets a signal or is to end. The handler then gives up and returns -EINTR, as
- * calls that wait do. Hold no mutex. A pthread condition cannot be left like this, so a handler
- * that waits on one for another client holds up the end of its own.
- */
-struct timespec;
-int lind_wait(uint64_t client, const uint32_t *word, uint32_t value, const struct timespec *timeout);
-
-/* Wakes all who wait for this word. Change it before. */
-void lind_wake(uint32_t *word);
-
-/*
- * Clients. A grate that keeps something for each client says here how that begins and ends.
- * Every member may be NULL. `fork` also stands for spawn: it happens before the new client's
- * first call is handled. Threads of a client are the same client and are not reported.
- */
-struct lind_lifecycle {
-	/* A client without a parent among the clients; the result is its state. */
-	void *(*start)(uint64_t cage);
-	/* A client's child. `spawned` is true if it runs a new program already. */
-	void *(*fork)(void *parent, uint64_t parent_cage, uint64_t cage, int spawned);
-	/* The client runs a new program now. */
-	void (*exec)(void *client, uint64_t cage);
-	/* The client has ended and calls no more; `status` is what wait(2) tells. */
-	void (*exit)(void *client, uint64_t cage, int status);
-	/* The first program has ended, with this exit status. */
-	void (*end)(int status);
-};
-
-/* To be called before lind_grate_run; `lifecycle` must stay. */
-void lind_grate_lifecycle(const struct lind_lifecycle *lifecycle);
-
-/* In a handler: a duplicate of our descriptor for the client whose call it is, close-on-exec or
- * not. Its number there, or the negative of an errno: what SYS_dup with lind_call does, and
- * shorter. */
-static inline int64_t lind_dup_to_client(int fd, int cloexec);
-
-/* The state of a client. One met for the first time is started. NULL for cage 0, which is what
- * an argument says whose owner the caller may not name: such an argument is nobody's, and the
- * kernel refuses it with EPERM. */
-static inline void *lind_client(uint64_t cage);
-
-/*
- * Calls that need no handler because of the descriptor they are about. `words` is the address of
- * `count` 32-bit words of ours, one for each descriptor number of the client, which we change as we
- * like. A call of the client on itself, of one of the `numbers` that we handle, goes by the word
- * that its first argument is the number of: by `unset` if it has none of the bits in `mask`, else
- * by `set`. Either is 0, into our handler; our own cage, where lind_forward would send it; or a
- * descendant between us and the client, where a forward by that one's table would (lind_view). A
- * number from `count` on enters the handler, and so does a word with LIND_FD_ASK, if `mask` has not
- * that bit itself. It costs a few nanoseconds where a handler that only forwards costs two
- * crossings.
- */
-struct lind_fd_routes {
-	uint64_t words;
-	uint32_t count, mask;
-	uint64_t unset, set;
-	uint64_t numbers[8];  /* bit n % 64 of word n / 64 is system call n */
-};
-
-#define LIND_FD_ASK 0x80000000u
-
-/* No cage has more descriptors. */
-#define LIND_FDS 65536u
-
-static inline void lind_route_number(struct lind_fd_routes *routes, uint32_t nr)
-{
-	routes->numbers[nr / 64] |= 1ull << nr % 64;
-}
-
-/* Once for each client, from `start` and `fork` of the lifecycle: a child does not inherit it,
- * as its descriptors are in other words. The words stay as long as the client. 0, or the
- * negative of an errno: the handlers then get all calls. */
-int lind_route_fds(uint64_t client, const struct lind_fd_routes *routes);
-
-/*
- * Starts argv[1] with arguments argv[1..] and these handlers, waits for it, runs `end`, and returns
- * the status to exit with: the program's own, 128+n if signal n ended it, 127 if it does not
- * exist, 126 if it cannot run, 125 for a mistake in the grate's own command line.
- *
- * The table makes no manifest: nothing holds the grate to it, and inspect knows nothing of it.
- * LIND_DECLARE (lind/typed.h) says what is in it.
- */
-int lind_grate_run(const struct lind_handler *handlers, size_t count, int argc, char **argv);
-
-/*
- * To be called before lind_grate_run: the program that the grate starts is started by this handler
- * of spawn, as its clients' are. For a grate with files of its own, which the kernel does not know.
- * The grate is then among those that `start` of the lifecycle is called for.
- */
-void lind_starts_by(lind_handle_fn *spawn);
-
-/*
- * A grate's own options come before the name of the next program; `--` ends them. Understood are
- * --name VALUE, --name=VALUE, -n VALUE, -nVALUE; --help prints the list. `set` returns NULL, or
- * what is wrong with the value.
- */
-struct lind_option {
-	char letter;  /* or 0 */
-	const char *name; /* without --; or NULL */
-	const char *value; /* what to call the value in the help text; NULL if the option has none */
-	const char *help;
-	const char *(*set)(const char *value);
-};
-
-/*
- * Beside the list, in the file that has it, a line for each option that takes a value:
- * LIND_OPTION("p", "policy", "reads"), with "-" for a missing letter or name. lind-boot reads them
- * before the grate runs, to know where its options end, and to open the files that they name: with
- * the user's rights, outside the root, where no program can change them. The word for the value:
- * `value` is not a file, `reads` a file to read, `writes` a file to write from the start, `creates`
- * a file that must not exist, `keeps` a file to read that is made if missing, `updates` a file to
- * read and change that is made if missing; `reads=` FILE=..., `=writes` ...=FILE. A comma precedes
- * the ending of a second file beside it. `state` is as `updates`, unless the value ends with a
- * slash or is a directory: then the directory has the files state.db and state.db-wal and the
- * directory data.
- */
-#define LIND_OPTION(letter, name, what) \
-	__asm__(".section .custom_section.lind.grate,\"\",@\n.asciz \"option " letter " " name " " what "\"\n.text\n")
-
-/*
- * Opens the file that an option of LIND_OPTION names: the one that lind-boot has opened, or, of
- * `root:PATH`, PATH inside the root with these flags. `ending` means the file beside it, or NULL;
- * "/data" that directory of a `state`, in which names are numbers. -1 and errno if there is none.
- */
-int lind_open_file(const char *value, const char *ending, int flags, unsigned mode);
-FILE *lind_read_file(const char *value);
-
-/* The path inside the root that is meant; NULL where lind-boot opens the file. */
-const char *lind_path_inside(const char *value);
-
-/* The user's name for such a file. */
-const char *lind_file_name(const char *value);
-
-/* The `set` of an option without a value: LIND_SETS(set_quiet, quiet = true) */
-#define LIND_SETS(set, ...) \
-	static const char *set(const char *value_) \
+#define LIND_TYPED_(verb, name) \
+	static lind_##name##_fn on_##name; \
+	static int64_t lind_run_##name(const struct lind_call *cx) \
 	{ \
-		(void)value_; \
-		__VA_ARGS__; \
-		return NULL; \
-	}
-
-/* Reads the options and takes them out of argc and argv, so that argv[1] is the next program.
- * Prints what is wrong and exits with 125. `about` is the first line of the help text. */
-void lind_options(const struct lind_option *options, size_t count, const char *about, int *argc, char ***argv);
-
-/*
- * Whether --explain was given: then lind_grate_run starts nothing, and prints what it would
- * register. The grate can skip its preparations for clients, since it can only read.
- */
-bool lind_explains(void);
-
-/* For --explain: `words` says what becomes of a call that is registered, where options say more
- * than the manifest. NULL: what that has. */
-void lind_explain_calls(const char *(*words)(uint32_t nr));
-
-/* Adds a note that holds for all calls. */
-void lind_explain_note(const char *note);
-
-/* The name of this grate, for messages. */
-const char *lind_name(void);
-
-/* Prints `name: message` and a line's end to standard error, in one write. */
-__attribute__((format(printf, 1, 2))) void lind_log(const char *format, ...);
-
-/* Tells whoever started the runner that a call of `client` was refused with `error` (0: that it
- * was ended): by which rule, what the call was about, and what would have to be allowed. `nr` is
- * its number, or 0. Zero where nobody listens: then a line of lind_log says it. */
-int lind_denied(uint64_t client, uint32_t nr, int error, const char *rule, const char *what, const char *subject);
-
-/* As lind_log, then exits with 125. */
-__attribute__((format(printf, 1, 2), noreturn)) void lind_die(const char *format, ...);
-
-/* The rest is for lind_read, lind_write and lind_client to be inline: handlers call them all the
- * time. */
-__attribute__((import_module("lind"), import_name("call"))) int64_t lind_import_call(int32_t nr, int64_t target,
-    uint64_t v0, uint64_t c0, uint64_t v1, uint64_t c1, uint64_t v2, uint64_t c2, uint64_t v3, uint64_t c3, uint64_t v4,
-    uint64_t c4, uint64_t v5, uint64_t c5);
-
-extern uint64_t lind_self_;
-
-__attribute__((import_module("lind"), import_name("syscall"))) int64_t lind_import_syscall(
-    int32_t nr, uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4, uint64_t a5);
-
-/* Cage 0 would mean our own memory to the call, and to us it is nobody's. */
-static inline int lind_read(struct lind_arg arg, void *to, size_t length)
-{
-	int64_t got = arg.cage ? 0 : -1 /* EPERM */;
-
-	if (length && arg.cage)
-		got = lind_import_syscall(
-		    SYS_copy_data_between_cages, (uintptr_t)to, arg.value, length, 0, lind_self_, arg.cage);
-	return got < 0 ? (int)got : 0;
-}
-
-static inline int64_t lind_read_timed(struct lind_arg arg, void *to, size_t length)
-{
-	if (!arg.cage)
-		return -1 /* EPERM */;
-	return lind_import_syscall(
-	    SYS_copy_data_between_cages, (uintptr_t)to, arg.value, length, 2, lind_self_, arg.cage);
-}
-
-static inline int lind_write(struct lind_arg arg, const void *from, size_t length)
-{
-	int64_t got = arg.cage ? 0 : -1 /* EPERM */;
-
-	if (length && arg.cage)
-		got = lind_import_syscall(
-		    SYS_copy_data_between_cages, arg.value, (uintptr_t)from, length, 0, arg.cage, lind_self_);
-	return got < 0 ? (int)got : 0;
-}
-
-#define LIND_FILTER_ARGS_ \
-	__attribute__((unused)) uint32_t client, __attribute__((unused)) uint32_t nr, \
-	    __attribute__((unused)) uint64_t a0, __attribute__((unused)) uint64_t a1, \
-	    __attribute__((unused)) uint64_t a2, __attribute__((unused)) uint64_t a3, \
-	    __attribute__((unused)) uint64_t a4, __attribute__((unused)) uint64_t a5
-
-#ifdef __OPTIMIZE__
-#define LIND_FILTER_(handler) \
-	__attribute__((export_name("__lind_filtered"))) uint32_t lind_filtered_(void); \
-	uint32_t lind_filtered_(void) \
-	{ \
-		return (uint32_t)(uintptr_t)(handler); \
+		return lind_take_##name(cx, on_##name); \
 	} \
-	__attribute__((export_name("__lind_filter"))) int64_t lind_filter_(LIND_FILTER_ARGS_); \
-	int64_t lind_filter_(LIND_FILTER_ARGS_)
-#else
-#define LIND_FILTER_(handler) static __attribute__((unused)) int64_t lind_filter_(LIND_FILTER_ARGS_)
-#endif
+	LIND_ENTRY_(verb, name, lind_run_##name)
 
-extern __thread const struct lind_call *lind_serving_;
+typedef lind_handle_fn lind_any_fn;
 
-/* A changed copy of the call is not what would go on. */
-static inline int64_t lind_pass(const struct lind_call *call)
+static inline int64_t lind_take_any(const struct lind_call *cx, lind_any_fn *on)
 {
-	return call == lind_serving_ ? LIND_PASS : lind_forward(call);
+	return on(cx);
 }
 
-/* Only the call that the engine wrote has room behind it: for a changed copy of it the data is
- * copied here. */
-static inline int64_t lind_answer(
-    const struct lind_call *call, int64_t result, struct lind_arg to, const void *from, size_t length)
+/* 0 or the negative of an errno. */
+static inline int lind_take_string_(const struct lind_arg *arg, char *to, int too_long)
 {
-	struct lind_answer *answer = (struct lind_answer *)(uintptr_t)(call + 1);
-	int failed;
+	ssize_t r = lind_read_string(*arg, to, PATH_MAX);
 
-	if (call != lind_serving_ || !to.cage || !length) {
-		failed = lind_write(to, from, length);
-		return failed ? failed : result;
-	}
-	answer->result = result;
-	answer->to = to.value;
-	answer->cage = to.cage;
-	answer->from = (uintptr_t)from;
-	answer->length = length;
-	answer->release = 0;
-	answer->part = 0;
-	return LIND_ANSWER;
+	return r >= 0 ? 0 : r == -ENAMETOOLONG ? -too_long : (int)r;
 }
 
-int64_t lind_answer_from_slow_(struct lind_arg to, const void *from, size_t length, int32_t *release);
-
-static inline int64_t lind_answer_from(
-    const struct lind_call *call, struct lind_arg to, const void *from, size_t length, int32_t *release)
+static inline int lind_take_string_or_null_(const struct lind_arg *arg, char *to, int too_long)
 {
-	struct lind_answer *answer = (struct lind_answer *)(uintptr_t)(call + 1);
-
-	if (call != lind_serving_ || !to.cage || !length)
-		return lind_answer_from_slow_(to, from, length, release);
-	answer->result = (int64_t)length;
-	answer->to = to.value;
-	answer->cage = to.cage;
-	answer->from = (uintptr_t)from;
-	answer->length = length;
-	answer->release = (uintptr_t)release;
-	answer->part = 1;
-	return LIND_ANSWER;
+	return arg->value ? lind_take_string_(arg, to, too_long) : 0;
 }
 
-static inline int64_t lind_dup_to_client(int fd, int cloexec)
+static inline int lind_take_struct_(const struct lind_arg *arg, void *to, size_t size)
 {
-	return lind_import_syscall(SYS_give_fd, (uint64_t)fd, cloexec ? 02000000 /* O_CLOEXEC */ : 0, 0, 0, 0, 0);
+	return arg->value ? lind_read(*arg, to, size) : 0;
 }
 
-#define LIND_CLIENT_LEAF 0x40000u
-extern void **lind_client_leaves_[];
-void *lind_client_slow_(uint64_t cage);
-
-static inline void *lind_client(uint64_t cage)
+/* Zeros follow the address, so that a path in it ends. */
+static inline int lind_take_address_(const struct lind_arg *arg, uint64_t length, struct sockaddr_storage *to)
 {
-	void **leaf, *client;
+	uint32_t n = (uint32_t)length;
 
-	if ((leaf = __atomic_load_n(&lind_client_leaves_[(uint32_t)cage / LIND_CLIENT_LEAF], __ATOMIC_ACQUIRE)) &&
-	    (client = __atomic_load_n(&leaf[(uint32_t)cage % LIND_CLIENT_LEAF], __ATOMIC_ACQUIRE)))
-		return client;
-	return lind_client_slow_(cage);
+	if (!arg->value)
+		return 0;
+	if (n > sizeof *to)
+		return -EINVAL;
+	memset(to, 0, sizeof *to);
+	return lind_read(*arg, to, n);
 }
 
-#ifdef __cplusplus
+static inline size_t lind_size_(uint64_t value)
+{
+	return value > SIZE_MAX ? SIZE_MAX : (size_t)value;
 }
-#endif
+
+#include <lind/typed_calls.h>
+
 #endif

@@ -26,7 +26,7 @@
 #define LIND_GUARD_H
 
 #include <lind/paths.h>
-#include <lind/typed.h>
+#include <lind/grate.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -64,17 +64,17 @@ int64_t lind_guard_fd(const struct lind_call *c);
 int64_t lind_guard_bind(const struct lind_call *c);
 int64_t lind_guard_receive(const struct lind_call *c);
 
-#define LIND_GUARD_PATH_(name) LIND_RAW("alters", name, lind_guard_path);
-#define LIND_GUARD_FD_(name)   LIND_RAW("alters", name, lind_guard_fd);
+#define LIND_GUARD_PATH_(name) LIND_HANDLE(alters, name, lind_guard_path);
+#define LIND_GUARD_FD_(name)   LIND_HANDLE(alters, name, lind_guard_fd);
 #define LIND_GUARD_ALL_ \
 	LIND_EACH_CHANGING_PATH_CALL(LIND_GUARD_PATH_) \
 	LIND_EACH_CHANGING_FD_CALL(LIND_GUARD_FD_) \
 	LIND_GUARD_PATH_(access) \
 	LIND_GUARD_PATH_(faccessat) \
 	LIND_GUARD_PATH_(faccessat2) \
-	LIND_RAW("alters", bind, lind_guard_bind); \
-	LIND_RAW("alters", recvmsg, lind_guard_receive); \
-	LIND_RAW("alters", recvmmsg, lind_guard_receive);
+	LIND_HANDLE(alters, bind, lind_guard_bind); \
+	LIND_HANDLE(alters, recvmsg, lind_guard_receive); \
+	LIND_HANDLE(alters, recvmmsg, lind_guard_receive);
 
 /* The calls of a guard that has may_change alone: a call that only reads costs no hop. */
 #define LIND_GUARD_CALLS \
@@ -87,9 +87,9 @@ int64_t lind_guard_receive(const struct lind_call *c);
 /* The calls of a guard that has may_read, with or without may_change. */
 #define LIND_READ_GUARD_CALLS \
 	LIND_GUARD_ALL_ \
-	LIND_RAW("alters", execve, lind_guard_exec); \
-	LIND_RAW("alters", execveat, lind_guard_exec); \
-	LIND_RAW("alters", spawn, lind_guard_exec);
+	LIND_HANDLE(alters, execve, lind_guard_exec); \
+	LIND_HANDLE(alters, execveat, lind_guard_exec); \
+	LIND_HANDLE(alters, spawn, lind_guard_exec);
 
 #ifdef __cplusplus
 }

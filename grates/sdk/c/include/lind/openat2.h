@@ -4,7 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <lind/grate.h>
+#include <lind/raw.h>
 
 /* The flags with which creat(2) opens. */
 #define LIND_CREAT_FLAGS (O_CREAT | O_WRONLY | O_TRUNC)

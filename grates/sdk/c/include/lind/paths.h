@@ -24,7 +24,7 @@
 #define LIND_PATHS_H
 
 #include <limits.h>
-#include <lind/grate.h>
+#include <lind/raw.h>
 #include <lind/path_table.h>
 #include <stdbool.h>
 #include <sys/stat.h>

@@ -6,7 +6,7 @@
 #ifndef LIND_TRANSFER_H
 #define LIND_TRANSFER_H
 
-#include <lind/grate.h>
+#include <lind/raw.h>
 #include <sys/socket.h>
 
 #ifdef __cplusplus

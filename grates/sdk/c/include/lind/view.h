@@ -17,7 +17,7 @@
 #define LIND_VIEW_H
 
 #include <lind/paths.h>
-#include <lind/typed.h>
+#include <lind/grate.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -34,17 +34,17 @@ int64_t lind_view_send(const struct lind_call *c);
 int64_t lind_view_getcwd(const struct lind_call *c);
 int64_t lind_view_list(const struct lind_call *c);
 
-#define LIND_VIEW_PATH_(name) LIND_RAW("alters", name, lind_view_path);
+#define LIND_VIEW_PATH_(name) LIND_HANDLE(alters, name, lind_view_path);
 #define LIND_VIEW_CALLS \
 	LIND_EACH_PATH_CALL(LIND_VIEW_PATH_) \
-	LIND_RAW("alters", bind, lind_view_bind_call); \
-	LIND_RAW("alters", connect, lind_view_reach); \
-	LIND_RAW("alters", sendto, lind_view_reach); \
-	LIND_RAW("alters", sendmsg, lind_view_send); \
-	LIND_RAW("alters", sendmmsg, lind_view_send); \
-	LIND_RAW("answers", getcwd, lind_view_getcwd); \
-	LIND_RAW("alters", getdents64, lind_view_list); \
-	LIND_RAW("alters", getdents, lind_view_list);
+	LIND_HANDLE(alters, bind, lind_view_bind_call); \
+	LIND_HANDLE(alters, connect, lind_view_reach); \
+	LIND_HANDLE(alters, sendto, lind_view_reach); \
+	LIND_HANDLE(alters, sendmsg, lind_view_send); \
+	LIND_HANDLE(alters, sendmmsg, lind_view_send); \
+	LIND_HANDLE(answers, getcwd, lind_view_getcwd); \
+	LIND_HANDLE(alters, getdents64, lind_view_list); \
+	LIND_HANDLE(alters, getdents, lind_view_list);
 
 #ifdef __cplusplus
 }
