@@ -27,7 +27,7 @@ from bench.progress import progress
 from bench.tables import lines_of_json
 
 CHILDREN = REPOSITORY / "tests/benchmarks/overlay"
-# The parts of grates/overlay that keep a state.
+# The parts of grates/overlay/state that keep a state.
 LAYERS = ("vfs", "open", "store", "blocks", "outside", "data", "slots", "layers")
 ROUNDS, QUICK_ROUNDS = 7, 2
 # A quick run only checks that all of it works.
@@ -94,9 +94,9 @@ def parse(arguments: list[str]) -> argparse.Namespace:
 def times_layers(made: Path) -> Path:
     """The overlay's own sources, with a main that calls them."""
     overlay, sqlite = REPOSITORY / "grates/overlay", REPOSITORY / "build/sqlite"
-    sources = [CHILDREN / "layers/layers.c", *(overlay / f"{name}.c" for name in LAYERS), sqlite / "sqlite3.o"]
+    sources = [CHILDREN / "layers/layers.c", *(overlay / "state" / f"{name}.c" for name in LAYERS), sqlite / "sqlite3.o"]
     run_tool(["make", "-C", str(overlay)], "make")
-    run_tool([str(REPOSITORY / "scripts/lind_compile"), "-O2", "-std=c11", "-D_GNU_SOURCE", f"-I{overlay}", f"-I{sqlite}", "-o", str(made), *map(str, sources)], "lind_compile")
+    run_tool([str(REPOSITORY / "scripts/lind_compile"), "-O2", "-std=c11", "-D_GNU_SOURCE", f"-I{overlay / 'state'}", f"-I{sqlite}", "-o", str(made), *map(str, sources)], "lind_compile")
     return made
 
 

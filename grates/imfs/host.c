@@ -4,7 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
-#include "grate.h"
+#include "../lib/memfs/memfs.h"
+#include "host.h"
 
 #define PAIRS 64
 

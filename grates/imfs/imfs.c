@@ -1,6 +1,7 @@
 /* The imfs grate: options. */
 #include <stdlib.h>
-#include "calls.h"
+#include "../lib/memfs/calls.h"
+#include "host.h"
 
 #define DEFAULT_LIMIT (2ull << 30)
 #define PASSES        32

@@ -246,17 +246,8 @@ static void begin(void)
 	log_watch();
 }
 
-static const char *set_log(const char *value)
-{
-	log_path = value;
-	return NULL;
-}
-
-static const char *set_key(const char *value)
-{
-	key_path = value;
-	return NULL;
-}
+LIND_KEEPS(set_log, log_path)
+LIND_KEEPS(set_key, key_path)
 
 static const char *set_calls(const char *value)
 {

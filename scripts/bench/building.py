@@ -39,22 +39,19 @@ def run_tool(command: list[str], what: str) -> None:
 
 
 def asks(file: Path, what: str) -> str:
-    """The value of the line `WHAT: ...` among a benchmark's first lines."""
-    for line in file.read_text().splitlines()[:10]:
-        head, found, rest = line.partition(f"{what}: ")
-        if found and not head.strip(" /*"):
-            return rest.strip()
-    return ""
+    """The values of lines `WHAT: ...` among a benchmark's first lines."""
+    lines = (line.partition(f"{what}: ") for line in file.read_text().splitlines()[:10])
+    return " ".join(rest.strip() for head, found, rest in lines if found and not head.strip(" /*"))
 
 
 def linked(file: Path) -> list[str]:
     """The other sources that a benchmark asks for: `links: ../DIR/{a,b}.c`."""
-    wanted = asks(file, "links")
-    if not wanted:
-        return []
-    before, _, names = wanted.partition("{")
-    names, _, after = names.partition("}")
-    return [str(file.parent / f"{before}{name}{after}") for name in names.split(",")]
+    found = []
+    for wanted in asks(file, "links").split():
+        before, _, rest = wanted.partition("{")
+        names, _, after = rest.partition("}")
+        found += [str(file.parent / f"{before}{name}{after}") for name in names.split(",")]
+    return found
 
 
 class Builder:

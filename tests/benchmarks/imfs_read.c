@@ -1,9 +1,10 @@
 /*
  * The imfs grate's filesystem called as functions: what a read costs when nothing leads to it.
- * links: ../../grates/imfs/{attr,data,dir,fds,fifo,file,locks,magic,names,node,path,watch,xattr}.c
+ * links: ../../grates/lib/memfs/{attr,data,dir,fds,fifo,file,locks}.c
+ * links: ../../grates/lib/memfs/{magic,names,node,path,watch,xattr}.c
  */
 #include "bench.h"
-#include "../../grates/imfs/imfs_core.h"
+#include "../../grates/lib/memfs/imfs_core.h"
 
 static char buffer[10240];
 

@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-INCLUDE = re.compile(r'^#include "(?:.*/)?(\w+)\.h"', re.MULTILINE)
+INCLUDE = re.compile(r'^#include "(\w+)\.h"', re.MULTILINE)
 DECLARED = re.compile(r"\b(\w+)\([^()]*(?:\([^()]*\)[^()]*)*\);|^extern [^;({]*?\b(\w+)(?:\[\w*\])*;", re.MULTILINE)
 # The folders of which that holds. A header there declares what the file of its name defines, so a
 # circle of calls is one of includes.
-FOLDERS = ("grates/namespace", "grates/resource")
+FOLDERS = ("grates/namespace", "grates/overlay/grate", "grates/resource")
 
 
 def needed(folder: Path) -> dict[str, set[str]]:

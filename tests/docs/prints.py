@@ -25,7 +25,7 @@ C_ALLOWED = {
     "grates/sdk/c/core/explain.c": "JSON, read by lind-boot; its text() escapes",
     "grates/doctor/doctor.c": "read by lind-boot",
     "grates/sdk/template/client.c": "an example of a program, not of a grate",
-    "grates/overlay/verb_print.c": "the functions that print names of an overlay, by lind/text.h",
+    "grates/overlay/verbs/print.c": "the functions that print names of an overlay, by lind/text.h",
     "grates/witness/show.c": "calls as strace prints them: strace/text.c escapes all but ASCII",
 }
 # The allowed values of a %s: escaped text, or words of ours. A comment marks those where that

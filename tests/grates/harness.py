@@ -100,7 +100,7 @@ def room(state: Path) -> int:
 
 def native(source: Path, *more: str) -> str:
     out = scratch() / source.stem
-    run("clang-22", "-g", "-O1", "-fsanitize=undefined", "-fsanitize-trap=all", "-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", f"-I{ROOT}/grates/imfs",
+    run("clang-22", "-g", "-O1", "-fsanitize=undefined", "-fsanitize-trap=all", "-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", f"-I{ROOT}/grates/lib/memfs",
         str(source), *more, "-o", str(out))
     return str(out)
 

@@ -22,7 +22,7 @@ pub const DATABASE: &str = "state.db";
 pub const DATA: &str = "data";
 
 /// The first bytes of SQLite's files, the place of the application id in them, and our id
-/// (`grates/overlay/open.c`).
+/// (`grates/overlay/state/open.c`).
 const MAGIC: &[u8] = b"SQLite format 3\0";
 const ID: std::ops::Range<usize> = 68..72;
 const APPLICATION: [u8; 4] = *b"lind";

@@ -10,7 +10,7 @@
 #include "layers.h"
 #include "state_files.h"
 #include "verb.h"
-#include "verb_print.h"
+#include "print.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <lind/options.h>

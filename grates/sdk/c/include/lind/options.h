@@ -62,6 +62,14 @@ const char *lind_file_name(const char *value);
 		return NULL; \
 	}
 
+/* The `set` of an option whose value is kept as it is: LIND_KEEPS(set_log, log_path) */
+#define LIND_KEEPS(set, to) \
+	static const char *set(const char *value_) \
+	{ \
+		to = value_; \
+		return NULL; \
+	}
+
 /* Reads the options and takes them out of argc and argv, so that argv[1] is the next program.
  * Prints what is wrong and exits with 125. `about` is the first line of the help text. */
 void lind_options(const struct lind_option *options, size_t count, const char *about, int *argc, char ***argv);
