@@ -108,19 +108,6 @@ void address_unmark(void *bytes, size_t length)
 		in6->sin6_flowinfo = 0;
 }
 
-int64_t address_read(struct lind_arg at, uint64_t length, bool out, struct address *a)
-{
-	char bytes[ADDRESS_MAX];
-	int r;
-
-	length &= 0xffffffff;
-	if (length > sizeof bytes)
-		return -EINVAL;
-	if ((r = lind_read(at, bytes, (size_t)length)) < 0)
-		return r;
-	return address_parse(bytes, (size_t)length, out, a);
-}
-
 socklen_t address_write(const struct address *a, struct sockaddr_storage *to)
 {
 	struct sockaddr_in *in = (struct sockaddr_in *)to;

@@ -9,18 +9,33 @@
 
 #define IPPROTO_MPTCP_ 262
 
+LIND_HANDLE(answers, socket);
+LIND_HANDLE(answers, connect);
+LIND_HANDLE(answers, bind);
+LIND_HANDLE(answers, listen);
+LIND_HANDLE(answers, sendto);
+
+/* The address of a call, which the grate has copied. */
+static int64_t address_of(const struct sockaddr *given, socklen_t length, bool out, struct address *a)
+{
+	static const struct sockaddr none;
+
+	if (length > sizeof(struct sockaddr_storage))
+		return -EINVAL;
+	return !given && length ? -EFAULT : address_parse(given ? given : &none, length, out, a);
+}
+
 /* An address without a family: to UDP one of IPv4, and it goes on as that. */
-static int64_t with_family(struct lind_arg at, uint64_t length, bool out, struct address *a)
+static int64_t with_family(const struct sockaddr *given, socklen_t length, bool out, struct address *a)
 {
 	struct sockaddr_in in;
-	int64_t r = address_read(at, length, out, a);
+	int64_t r = address_of(given, length, out, a);
 
 	if (r < 0 || a->family != AF_UNSPEC)
 		return r;
 	if (length < sizeof in)
 		return -EINVAL;
-	if ((r = lind_read(at, &in, sizeof in)) < 0)
-		return r;
+	memcpy(&in, given, sizeof in);
 	in.sin_family = AF_INET;
 	return address_parse(&in, sizeof in, out, a);
 }
@@ -46,16 +61,15 @@ static bool has_icmp_rule(void)
 	return default_allow;
 }
 
-static int64_t on_socket(const struct lind_call *call)
+static int64_t on_socket(const struct lind_call *call, int domain, int type, int protocol)
 {
 	struct client *c = lind_client(call->target);
-	int domain = (int)call->args[0].value, type = (int)call->args[1].value & ~(SOCK_CLOEXEC | SOCK_NONBLOCK),
-	    protocol = (int)call->args[2].value;
 	uint64_t before;
 	int64_t r;
 
 	if (!c)
 		return -EACCES;
+	type &= ~(SOCK_CLOEXEC | SOCK_NONBLOCK);
 	if (domain != AF_UNIX && domain != AF_INET && domain != AF_INET6)
 		return deny(c, call, "", "rules cover only IPv4, IPv6 and unix sockets", "socket of family %d", domain);
 	if (domain != AF_UNIX && type != SOCK_STREAM && type != SOCK_DGRAM)
@@ -115,11 +129,12 @@ static int64_t connect_to(struct client *c, const struct lind_call *call, struct
 	return r;
 }
 
-static int64_t on_connect(const struct lind_call *call)
+static int64_t on_connect(const struct lind_call *call, int fd, const struct sockaddr *to, socklen_t length)
 {
 	struct address a;
-	int64_t r = address_read(call->args[1], call->args[2].value, true, &a);
+	int64_t r = address_of(to, length, true, &a);
 
+	(void)fd;
 	return r < 0 ? r : on_pinned(call, &a, connect_to);
 }
 
@@ -134,11 +149,12 @@ static int64_t bind_to(struct client *c, const struct lind_call *call, struct li
 	return r < 0 ? r : with_address(call, pinned, 1, a);
 }
 
-static int64_t on_bind(const struct lind_call *call)
+static int64_t on_bind(const struct lind_call *call, int fd, const struct sockaddr *to, socklen_t length)
 {
 	struct address a;
-	int64_t r = with_family(call->args[1], call->args[2].value, false, &a);
+	int64_t r = with_family(to, length, false, &a);
 
+	(void)fd;
 	return r < 0 ? r : on_pinned(call, &a, bind_to);
 }
 
@@ -180,10 +196,11 @@ static int64_t listen_at(struct client *c, const struct lind_call *call, struct 
 	return r;
 }
 
-static int64_t on_listen(const struct lind_call *call)
+static int64_t on_listen(const struct lind_call *call, int fd, int backlog)
 {
 	struct address a;
 
+	(void)fd, (void)backlog;
 	return on_pinned(call, &a, listen_at);
 }
 
@@ -210,7 +227,7 @@ static int64_t accept_here(struct lind_arg pinned, struct sockaddr_storage *s, s
 	return r;
 }
 
-static int64_t on_nonblocking(const struct lind_call *call)
+static int64_t may_change_blocking(const struct lind_call *call)
 {
 	uint32_t command = lind_arg32(call, 1);
 	int64_t r;
@@ -222,6 +239,8 @@ static int64_t on_nonblocking(const struct lind_call *call)
 	pthread_mutex_unlock(&blocking_lock);
 	return r;
 }
+LIND_HANDLE(alters, fcntl, may_change_blocking);
+LIND_HANDLE(observes, ioctl, may_change_blocking);
 
 /* Whether a connection may be had: by its peer, and our own port. */
 static bool fits(
@@ -293,6 +312,8 @@ static int64_t on_accept(const struct lind_call *call)
 {
 	return on_pinned(call, NULL, accept_one);
 }
+LIND_HANDLE(answers, accept, on_accept);
+LIND_HANDLE(answers, accept4, on_accept);
 
 static int64_t send_to(struct client *c, const struct lind_call *call, struct lind_arg pinned,
     const struct socket_kind *kind, struct address *a)
@@ -320,32 +341,17 @@ static int64_t send_to(struct client *c, const struct lind_call *call, struct li
 	return r;
 }
 
-static int64_t on_sendto(const struct lind_call *call)
+static int64_t on_sendto(const struct lind_call *call, int fd, struct lind_arg bytes, size_t count, int flags,
+    const struct sockaddr *to, socklen_t length)
 {
-	struct lind_call own = *call;
 	struct address a;
 	int64_t r;
 
 	/* Neither an address nor room for one is none. */
-	if (!call->args[4].value || !(call->args[5].value & 0xffffffff)) {
-		own.args[4].value = own.args[5].value = 0;
-		return lind_forward(&own);
-	}
+	if (!to || !length)
+		return lind_forward_sendto(call, fd, bytes, count, flags, NULL, 0);
 	if ((r = stream_takes_no_name(call)) < 0)
 		return r;
-	r = with_family(call->args[4], call->args[5].value, true, &a);
+	r = with_family(to, length, true, &a);
 	return r < 0 ? r : on_pinned(call, &a, send_to);
 }
-
-const struct lind_handler call_handlers[] = {
-	{ SYS_socket, on_socket },
-	{ SYS_connect, on_connect },
-	{ SYS_bind, on_bind },
-	{ SYS_listen, on_listen },
-	{ SYS_accept, on_accept },
-	{ SYS_accept4, on_accept },
-	{ SYS_sendto, on_sendto },
-	{ SYS_fcntl, on_nonblocking },
-	{ SYS_ioctl, on_nonblocking },
-};
-const size_t call_handler_count = sizeof call_handlers / sizeof *call_handlers;

@@ -283,13 +283,10 @@ static int64_t on_recvmmsg(const struct lind_call *call)
 	return lind_message_each(call, on_recvmsg);
 }
 
-const struct lind_handler message_handlers[] = {
-	{ SYS_sendmsg, on_sendmsg },
-	{ SYS_sendmmsg, on_sendmmsg },
-	{ SYS_recvmsg, on_recvmsg },
-	{ SYS_recvmmsg, on_recvmmsg },
-};
-const size_t message_handler_count = sizeof message_handlers / sizeof *message_handlers;
+LIND_HANDLE(answers, sendmsg, on_sendmsg);
+LIND_HANDLE(answers, sendmmsg, on_sendmmsg);
+LIND_HANDLE(alters, recvmsg, on_recvmsg);
+LIND_HANDLE(alters, recvmmsg, on_recvmmsg);
 
 /* As a message of these pieces of the client's. */
 static int64_t as_message(struct client *c, const struct lind_call *call, int fd, struct lind_vector *where,
@@ -455,23 +452,37 @@ static int64_t on_birth(const struct lind_call *call)
 	return r;
 }
 
-const struct lind_handler datagram_handlers[] = {
-	{ SYS_recvfrom, on_recvfrom },
-	{ SYS_read, on_read },
-	{ SYS_readv, on_read },
-	{ SYS_preadv2, on_read },
-	{ SYS_splice, on_splice },
-	{ SYS_clone, on_birth },
-};
-const size_t datagram_handler_count = sizeof datagram_handlers / sizeof *datagram_handlers;
+/* Without datagrams nobody needs these. */
+LIND_HANDLE(alters, recvfrom, on_recvfrom);
+LIND_HANDLE(alters, read, on_read);
+LIND_HANDLE(alters, readv, on_read);
+LIND_HANDLE(alters, preadv2, on_read);
+LIND_HANDLE(answers, splice, on_splice);
+LIND_HANDLE(observes, clone, on_birth);
 
-const struct lind_handler name_handlers[] = {
-	{ SYS_dup, on_change },
-	{ SYS_dup2, on_change },
-	{ SYS_dup3, on_change },
-	{ SYS_close, on_change },
-	{ SYS_close_range, on_change },
-	{ SYS_tee, on_change },
-	{ SYS_sendfile, on_change },
-};
-const size_t name_handler_count = sizeof name_handlers / sizeof *name_handlers;
+/* Nor these without names. */
+LIND_HANDLE(observes, dup, on_change);
+LIND_HANDLE(observes, dup2, on_change);
+LIND_HANDLE(observes, dup3, on_change);
+LIND_HANDLE(observes, close, on_change);
+LIND_HANDLE(observes, close_range, on_change);
+LIND_HANDLE(observes, tee, on_change);
+LIND_HANDLE(observes, sendfile, on_change);
+
+static void without(const uint32_t *numbers, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		lind_grate_without(numbers[i]);
+}
+
+void messages_choose(void)
+{
+	static const uint32_t datagrams[] = { SYS_recvfrom, SYS_read, SYS_readv, SYS_preadv2, SYS_splice, SYS_clone };
+	static const uint32_t names[] = { SYS_dup, SYS_dup2, SYS_dup3, SYS_close, SYS_close_range, SYS_tee,
+		SYS_sendfile };
+
+	if (!has_datagrams())
+		without(datagrams, sizeof datagrams / sizeof *datagrams);
+	if (!has_names)
+		without(names, sizeof names / sizeof *names);
+}

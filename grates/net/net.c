@@ -8,37 +8,6 @@
 #include <string.h>
 #include "net.h"
 
-LIND_HANDLE(answers, socket, NULL);
-LIND_HANDLE(answers, connect, NULL);
-LIND_HANDLE(answers, bind, NULL);
-LIND_HANDLE(answers, listen, NULL);
-LIND_HANDLE(answers, accept, NULL);
-LIND_HANDLE(answers, accept4, NULL);
-LIND_HANDLE(answers, sendto, NULL);
-LIND_HANDLE(answers, setsockopt, NULL);
-LIND_HANDLE(alters, fcntl, NULL);
-LIND_HANDLE(observes, ioctl, NULL);
-LIND_HANDLE(answers, sendmsg, NULL);
-LIND_HANDLE(answers, sendmmsg, NULL);
-LIND_HANDLE(alters, recvmsg, NULL);
-LIND_HANDLE(alters, recvmmsg, NULL);
-LIND_HANDLE(alters, recvfrom, NULL);
-LIND_HANDLE(alters, read, NULL);
-LIND_HANDLE(alters, readv, NULL);
-LIND_HANDLE(alters, preadv2, NULL);
-LIND_HANDLE(observes, dup, NULL);
-LIND_HANDLE(observes, dup2, NULL);
-LIND_HANDLE(observes, dup3, NULL);
-LIND_HANDLE(observes, close, NULL);
-LIND_HANDLE(observes, close_range, NULL);
-LIND_HANDLE(answers, splice, NULL);
-LIND_HANDLE(observes, tee, NULL);
-LIND_HANDLE(observes, sendfile, NULL);
-LIND_HANDLE(observes, clone, NULL);
-LIND_HANDLE(observes, execve, NULL);
-LIND_HANDLE(observes, execveat, NULL);
-LIND_HANDLE(observes, spawn, NULL);
-
 static const char *first_name = "";
 
 static struct client *client_new(uint64_t cage, const char *name)
@@ -102,8 +71,9 @@ static int64_t on_run(const struct lind_call *call)
 	return lind_forward(call);
 }
 
-static const struct lind_handler run_handlers[] = { { SYS_execve, on_run }, { SYS_execveat, on_run },
-	{ SYS_spawn, on_run } };
+LIND_HANDLE(observes, execve, on_run);
+LIND_HANDLE(observes, execveat, on_run);
+LIND_HANDLE(observes, spawn, on_run);
 
 static const char *set_errno(const char *value)
 {
@@ -155,15 +125,6 @@ static const struct lind_lifecycle lifecycle = {
 	.start = start, .fork = fork_, .exec = exec, .exit = exit_, .end = write_learned
 };
 
-static struct lind_handler handlers[64];
-static size_t count;
-
-static void add(const struct lind_handler *list, size_t n)
-{
-	memcpy(handlers + count, list, n * sizeof *list);
-	count += n;
-}
-
 int main(int argc, char **argv)
 {
 	lind_options(
@@ -172,14 +133,7 @@ int main(int argc, char **argv)
 	resolvers_find();
 	hosts_find();
 	vet_own();
-	add(run_handlers, sizeof run_handlers / sizeof *run_handlers);
-	add(call_handlers, call_handler_count);
-	add(option_handlers, option_handler_count);
-	add(message_handlers, message_handler_count);
-	if (has_datagrams())
-		add(datagram_handlers, datagram_handler_count);
-	if (has_names)
-		add(name_handlers, name_handler_count);
+	messages_choose();
 	lind_grate_lifecycle(&lifecycle);
-	return lind_grate_run(handlers, count, argc, argv);
+	return lind_grate_main(argc, argv);
 }

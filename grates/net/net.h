@@ -6,7 +6,7 @@
 #define NET_H
 
 #include "dns.h"
-#include <lind/raw.h>
+#include <lind/grate.h>
 #include <lind/transfer.h>
 #include <netinet/in.h>
 #include <pthread.h>
@@ -68,10 +68,8 @@ struct client {
 };
 
 /* address.c */
-#define ADDRESS_MAX 128
-/* Reads a socket address. 0 or a negative errno. `out` if it is a destination. A mark of the
+/* Takes a socket address apart. 0 or a negative errno. `out` if it is a destination. A mark of the
  * runner's own loopback is heeded whoever made it: a client that spells it reaches less. */
-int64_t address_read(struct lind_arg at, uint64_t length, bool out, struct address *a);
 int64_t address_parse(const void *bytes, size_t length, bool out, struct address *a);
 /* Takes the mark off an address that a client is to see. */
 void address_unmark(void *bytes, size_t length);
@@ -188,11 +186,8 @@ int64_t unix_bind(struct client *c, const struct lind_call *call, struct lind_ar
 int64_t unix_send(
     struct client *c, const struct lind_call *call, struct lind_arg fd, struct lind_message *m, struct address *a);
 
-/* The handlers. */
-extern const struct lind_handler call_handlers[], message_handlers[], datagram_handlers[], name_handlers[];
-extern const struct lind_handler option_handlers[];
-extern const size_t option_handler_count;
-extern const size_t call_handler_count, message_handler_count, datagram_handler_count, name_handler_count;
+/* messages.c: leaves out the calls that nobody needs by these options. */
+void messages_choose(void);
 /* fcntl where answers are followed. */
 int64_t names_fcntl(const struct lind_call *call);
 int64_t now(void);

@@ -8,6 +8,8 @@
 #include <string.h>
 #include "net.h"
 
+LIND_HANDLE(answers, setsockopt);
+
 #define SO_BINDTODEVICE_  25
 #define SO_MARK_          36
 #define SO_BINDTOIFINDEX_ 62
@@ -124,12 +126,12 @@ static uint16_t own_port(const struct lind_call *call)
  * IP_ADD_MEMBERSHIP and IPV6_JOIN_GROUP: allowed where the socket could be bound to the group. The
  * value is a struct ip_mreq, ip_mreqn or ipv6_mreq, which begin with the group.
  */
-static int64_t join(struct client *c, const struct lind_call *call, bool six)
+static int64_t join(
+    struct client *c, const struct lind_call *call, int fd, int level, int option, struct lind_arg at, size_t length)
 {
-	struct lind_call own = *call;
+	bool six = level == IPPROTO_IPV6;
 	struct sockaddr_in in = { .sin_family = AF_INET };
 	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6 };
-	uint32_t length = lind_arg32(call, 4);
 	uint8_t value[20] = { 0 };
 	struct address group;
 	int64_t r;
@@ -137,7 +139,7 @@ static int64_t join(struct client *c, const struct lind_call *call, bool six)
 	if (length < (six ? 20 : 8))
 		return -EINVAL;
 	length = length < sizeof value ? length : sizeof value;
-	if ((r = lind_read(call->args[3], value, length)) < 0)
+	if ((r = lind_read(at, value, length)) < 0)
 		return r;
 	memcpy(&in.sin_addr, value, 4);
 	memcpy(&in6.sin6_addr, value, 16);
@@ -147,15 +149,13 @@ static int64_t join(struct client *c, const struct lind_call *call, bool six)
 	group.port = own_port(call);
 	if ((r = judge(c, call, BIND, UDP, &group)) < 0)
 		return r;
-	own.args[3] = lind_mine(value);
-	own.args[4].value = length;
-	return lind_forward(&own);
+	return lind_forward_setsockopt(call, fd, level, option, lind_mine(value), length);
 }
 
-static int64_t on_setsockopt(const struct lind_call *call)
+static int64_t on_setsockopt(
+    const struct lind_call *call, int fd, int level, int option, struct lind_arg value, size_t length)
 {
 	struct client *c = lind_client(call->target);
-	int level = (int)call->args[1].value, option = (int)call->args[2].value;
 	const char *name;
 
 	if (!c)
@@ -163,11 +163,8 @@ static int64_t on_setsockopt(const struct lind_call *call)
 	if (is_allowed(level, option))
 		return lind_forward(call);
 	if ((level == IPPROTO_IP && option == 35) || (level == IPPROTO_IPV6 && option == 20))
-		return join(c, call, level == IPPROTO_IPV6);
+		return join(c, call, fd, level, option, value, length);
 	if ((name = name_of(level, option)))
 		return deny(c, call, "", "changes the route of packets", "setsockopt %s", name);
 	return -ENOPROTOOPT;
 }
-
-const struct lind_handler option_handlers[] = { { SYS_setsockopt, on_setsockopt } };
-const size_t option_handler_count = sizeof option_handlers / sizeof *option_handlers;
