@@ -80,7 +80,9 @@ bool address_is(const struct address *a, const struct address *network, unsigned
 /* A.B.C.D, X:Y::Z, each with /PREFIX. NULL or what is wrong. */
 const char *address_of_text(const char *text, struct address *a, unsigned *prefix);
 
-/* rules.c */
+/* rules.c: the rules as they are written. */
+const char *verb_name(enum verb verb);
+const char *proto_name(unsigned proto);
 extern struct rule rules[MOST_RULES];
 extern unsigned rule_count;
 extern bool has_names;
@@ -92,8 +94,8 @@ extern int deny_errno;
 extern bool default_allow;
 /* Whether programs have a loopback of their own: what no rule is about stays among them. */
 extern bool own_loopback;
-/* Applies the rules to one address of a call: 0, after a wait if there is a rate, or a negative
- * errno, after a line with the reason. A redirection changes the address. */
+/* judge.c. Applies the rules to one address of a call: 0, after a wait if there is a rate, or a
+ * negative errno, after a line with the reason. A redirection changes the address. */
 int64_t judge(struct client *c, const struct lind_call *call, enum verb verb, unsigned proto, struct address *a);
 /* Only whether it is allowed. */
 bool allowed(enum verb verb, unsigned proto, const struct address *a);

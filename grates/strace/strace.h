@@ -34,18 +34,21 @@ extern const struct lind_names *const poll_events,
 												   *const statx_mask;
 const struct lind_names *argument_names(uint32_t nr, int argument); /* NULL for most */
 
-/* structs.c. `address` is where it is in the client; `bytes` says how many there are, where that
+/* buffers.c. `address` is where it is in the client; `bytes` says how many there are, where that
  * is known. */
-void print_struct(struct text *t, struct lind_arg address, enum lind_layout layout, uint64_t bytes);
+#define ARRAY_LIMIT 32 /* elements shown of an array */
 bool fetch(struct text *t, struct lind_arg address, void *to, size_t size); /* reads a struct or prints its address */
 #define ADDRESSES (-2)  /* of bytes: what is there was not read by the call, so only where it would go */
 void print_iovecs(struct text *t, struct lind_arg address, uint64_t count, int64_t bytes);
-void print_set(struct text *t, struct lind_arg address);
-void print_epoll_events(struct text *t, struct lind_arg address, uint64_t count);
 void print_buffer(struct text *t, struct lind_arg address, uint64_t length);
 void print_string(struct text *t, struct lind_arg address, size_t limit);
 void print_strings(struct text *t, struct lind_arg address);
 void print_string_count(struct text *t, struct lind_arg address);
+
+/* structs.c: the same of structs. */
+void print_struct(struct text *t, struct lind_arg address, enum lind_layout layout, uint64_t bytes);
+void print_set(struct text *t, struct lind_arg address);
+void print_epoll_events(struct text *t, struct lind_arg address, uint64_t count);
 void print_poll_result(struct text *t, struct lind_arg address, uint64_t count);
 void print_wait_status(struct text *t, int status);
 
