@@ -28,7 +28,7 @@ from bench.tables import lines_of_json
 
 CHILDREN = REPOSITORY / "tests/benchmarks/overlay"
 # The parts of grates/overlay/state that keep a state.
-LAYERS = ("vfs", "open", "store", "blocks", "outside", "data", "slots", "layers")
+LAYERS = ("vfs", "open", "state", "store", "blocks", "outside", "rows", "data", "slots", "layers")
 ROUNDS, QUICK_ROUNDS = 7, 2
 # A quick run only checks that all of it works.
 QUICK = {"file_size_mib": 4, "cases": ["begin", "truncate", "mmap"], "modes": ["warm"], "read_files": 16, "state_files": [1]}

@@ -4,27 +4,11 @@
  * shorter (`base`).
  */
 #include "blocks.h"
+#include "outside.h"
+#include "rows.h"
+#include "state.h"
 #include <errno.h>
 #include <string.h>
-
-bool row_of(const struct store *store, sqlite3_stmt *statement, int column, struct row *row)
-{
-	int64_t held = sqlite3_column_int64(statement, column), zeros = sqlite3_column_int64(statement, column + 1);
-	const char *text;
-
-	row->held = (uint16_t)held;
-	row->zeros = (uint16_t)zeros;
-	row->outside = sqlite3_column_type(statement, column + 2) == SQLITE_TEXT;
-	if (held != row->held || zeros != row->zeros || zeros & ~held)
-		return false;
-	if (row->outside) {
-		text = (const char *)sqlite3_column_text(statement, column + 2);
-		return store->data && text && outside_parse(text, row);
-	}
-	row->bytes = sqlite3_column_blob(statement, column + 2);
-	row->size = (size_t)sqlite3_column_bytes(statement, column + 2);
-	return row->size <= STORE_CHUNK;
-}
 
 /* The blocks of `wanted` that the row has go to their places; returns which those are. */
 static uint16_t unpack(const struct row *row, uint16_t wanted, uint8_t *bytes)
@@ -46,11 +30,6 @@ static uint16_t unpack(const struct row *row, uint16_t wanted, uint8_t *bytes)
 			from += STORE_BLOCK;
 	}
 	return row->held & wanted;
-}
-
-bool block_is_zero(const uint8_t *block)
-{
-	return !block[0] && !memcmp(block, block + 1, STORE_BLOCK - 1);
 }
 
 /* Makes a row of the blocks `row->held` of `bytes`, packed to `to`. */
@@ -195,24 +174,6 @@ static int read_own(struct store *store, uint64_t ino, uint64_t chunk, struct ro
 	return code == SQLITE_ROW;
 }
 
-int write_row(struct store *store, uint64_t ino, uint64_t chunk, const struct row *row)
-{
-	sqlite3_stmt *write = store_statement(store, WRITE);
-
-	if (!write)
-		return -EIO;
-	sqlite3_bind_int64(write, 1, (int64_t)ino);
-	sqlite3_bind_int64(write, 2, (int64_t)chunk);
-	sqlite3_bind_int64(write, 3, store_layer(store));
-	sqlite3_bind_int64(write, 4, row->held);
-	sqlite3_bind_int64(write, 5, row->zeros);
-	if (row->outside)
-		outside_bind(write, 6, row);
-	else
-		sqlite3_bind_blob(write, 6, row->bytes, (int)row->size, SQLITE_STATIC);
-	return store_run(store, write);
-}
-
 /* Writes one with its bytes in it: blocks `row->held`. */
 static int write_inside(struct store *store, uint64_t ino, uint64_t chunk, struct row *row, const uint8_t *bytes)
 {
@@ -294,27 +255,7 @@ static int cut_row(struct store *store, uint64_t ino, uint64_t chunk, int64_t si
 	return store_run(store, drop);
 }
 
-/* Blocks of layers below end at `size` too: the row of the inode says so, and is copied if this
- * layer has none. */
-static int cut_below(struct store *store, uint64_t ino, int64_t size)
-{
-	struct store_node node;
-	sqlite3_stmt *set;
-	int r;
-
-	if (store->depth == 1 || (r = store_get(store, ino, &node)) == 0)
-		return 0;
-	if (r < 0 || (r = store_put(store, &node)))
-		return r;
-	if (!(set = store_statement(store, SET_BASE)))
-		return -EIO;
-	sqlite3_bind_int64(set, 1, (int64_t)ino);
-	sqlite3_bind_int64(set, 2, store_layer(store));
-	sqlite3_bind_int64(set, 3, size);
-	return store_run(store, set);
-}
-
-int store_cut(struct store *store, uint64_t ino, int64_t size)
+int blocks_cut(struct store *store, uint64_t ino, int64_t size)
 {
 	uint64_t first = ((uint64_t)size + STORE_CHUNK - 1) / STORE_CHUNK;
 	sqlite3_stmt *cut;
@@ -327,7 +268,6 @@ int store_cut(struct store *store, uint64_t ino, int64_t size)
 	sqlite3_bind_int64(cut, 1, (int64_t)ino);
 	sqlite3_bind_int64(cut, 2, store_layer(store));
 	sqlite3_bind_int64(cut, 3, (int64_t)first);
-	if ((r = store_run(store, cut)) || (r = cut_row(store, ino, (uint64_t)size / STORE_CHUNK, size)))
-		return r;
-	return cut_below(store, ino, size);
+	r = store_run(store, cut);
+	return r ? r : cut_row(store, ino, (uint64_t)size / STORE_CHUNK, size);
 }

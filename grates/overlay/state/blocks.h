@@ -1,42 +1,10 @@
-/* Rows of up to sixteen blocks of a file: their bytes are in them, or lie in a data file. */
+/* Bytes of files in a state. */
 #ifndef OVERLAY_BLOCKS_H
 #define OVERLAY_BLOCKS_H
 
-#include "data.h"
-#include "state.h"
+#include "store.h"
 
-#define BLOCKS (STORE_CHUNK / STORE_BLOCK)
-
-struct row {
-	uint16_t held, zeros;
-	const uint8_t *bytes;  /* of the blocks that are neither missing nor zeros, one after the other */
-	size_t size;
-	bool outside;   /* there are none: each block has a slot */
-	uint64_t slot[BLOCKS];  /* SLOT_NONE for the others */
-};
-
-static inline bool block_is_stored(const struct row *row, unsigned i)
-{
-	return row->held & ~row->zeros & 1u << i;
-}
-
-/* Reads the columns held, zeros and bytes of a row, from that one on. False: it is damaged. */
-bool row_of(const struct store *store, sqlite3_stmt *statement, int column, struct row *row);
-bool block_is_zero(const uint8_t *block);
-/* Writes one of this layer. */
-int write_row(struct store *store, uint64_t ino, uint64_t chunk, const struct row *row);
-
-/* outside.c: rows whose blocks lie in data files. */
-bool outside_parse(const char *text, struct row *row);
-int outside_bind(sqlite3_stmt *statement, int at, const struct row *row);
-int outside_read(struct store *store, uint64_t ino, const struct row *row, uint16_t wanted, uint8_t *bytes);
-/* Blocks of `mask`, at their places in `bytes`, get slots; those of the row that were in others
- * lose them. */
-int outside_write(
-    struct store *store, uint64_t ino, uint64_t chunk, struct row *row, uint16_t mask, const uint8_t *bytes);
-/* The blocks of `mask` are no longer the row's. */
-int outside_give(struct store *store, uint64_t ino, const struct row *row, uint16_t mask);
-/* The same for all rows of this layer, from a chunk on. */
-int outside_cut(struct store *store, uint64_t ino, uint64_t first);
+/* Blocks of this layer that begin at `size` or behind it are gone. */
+int blocks_cut(struct store *store, uint64_t ino, int64_t size);
 
 #endif

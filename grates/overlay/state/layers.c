@@ -1,5 +1,6 @@
 /* The tree of layers: what snapshot, rollback and fork do to it. */
 #include "layers.h"
+#include "outside.h"
 #include "state.h"
 #include <errno.h>
 #include <stdarg.h>

@@ -26,6 +26,9 @@ int store_layers(struct store *store, int (*each)(void *to, const struct store_l
 uint64_t store_lower_ino(struct store *store);
 int store_lower_is(struct store *store, uint64_t ino);
 
+/* Removes the rows of layers that neither a head nor a snapshot needs. */
+int store_tidy(struct store *store);
+
 /* How many files the head has changed, made, removed or renamed; or an error. */
 int64_t store_changes(struct store *store);
 

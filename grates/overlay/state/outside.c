@@ -6,7 +6,8 @@
  * A file that fits into one row keeps its bytes there: a data file for each of ten thousand small
  * files would be slower, and take more room.
  */
-#include "blocks.h"
+#include "outside.h"
+#include "state.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,50 +36,6 @@ static int blame(struct store *store, uint64_t ino, int error)
 	}
 }
 
-static bool number_at(const char **text, uint64_t *number)
-{
-	const char *at = *text;
-
-	for (*number = 0; *at >= '0' && *at <= '9' && *number < SLOT_MOST; at++)
-		*number = *number * 10 + (uint64_t)(*at - '0');
-	if (at == *text || *number >= SLOT_MOST)
-		return false;
-	*text = at;
-	return true;
-}
-
-/* The next part of the text: from one slot to another. */
-static bool part_at(const char **text, bool first, uint64_t *from, uint64_t *to)
-{
-	if (!first && *(*text)++ != ',')
-		return false;
-	if (!number_at(text, from))
-		return false;
-	*to = *from;
-	if (**text == '-') {
-		(*text)++;
-		if (!number_at(text, to))
-			return false;
-	}
-	return *to >= *from;
-}
-
-bool outside_parse(const char *text, struct row *row)
-{
-	uint64_t from = 1, to = 0;
-	const char *at = text;
-
-	for (unsigned i = 0; i < BLOCKS; i++) {
-		row->slot[i] = SLOT_NONE;
-		if (!block_is_stored(row, i))
-			continue;
-		if (from > to && !part_at(&at, at == text, &from, &to))
-			return false;
-		row->slot[i] = from++;
-	}
-	return from > to && !*at;
-}
-
 /* How many blocks from this one on lie one after the other, of those in the mask. */
 static unsigned run_of(const struct row *row, uint16_t mask, unsigned i)
 {
@@ -87,30 +44,6 @@ static unsigned run_of(const struct row *row, uint16_t mask, unsigned i)
 	while (i + length < BLOCKS && mask & 1u << (i + length) && row->slot[i + length] == row->slot[i] + length)
 		length++;
 	return length;
-}
-
-int outside_bind(sqlite3_stmt *statement, int at, const struct row *row)
-{
-	char text[BLOCKS * 24] = "";
-	uint64_t first = SLOT_NONE, last = SLOT_NONE;
-	size_t length = 0;
-
-	for (unsigned i = 0; i <= BLOCKS; i++) {
-		uint64_t slot = i < BLOCKS && block_is_stored(row, i) ? row->slot[i] : SLOT_NONE;
-
-		if (i < BLOCKS && slot == SLOT_NONE)
-			continue;
-		if (first != SLOT_NONE && slot == last + 1) {
-			last = slot;
-			continue;
-		}
-		if (first != SLOT_NONE)
-			length += (size_t)snprintf(text + length, sizeof text - length,
-			    first == last ? "%s%llu" : "%s%llu-%llu", length ? "," : "", (unsigned long long)first,
-			    (unsigned long long)last);
-		first = last = slot;
-	}
-	return sqlite3_bind_text(statement, at, text, (int)length, SQLITE_TRANSIENT);
 }
 
 int outside_read(struct store *store, uint64_t ino, const struct row *row, uint16_t wanted, uint8_t *bytes)

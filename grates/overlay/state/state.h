@@ -77,11 +77,6 @@ bool store_sees(const struct store *store, int64_t layer);
 int store_load_chain(struct store *store);
 /* Runs SQL text. */
 int store_exec(struct store *store, const char *sql);
-/* Removes the rows of layers that neither a head nor a snapshot needs. */
-int store_tidy(struct store *store);
-/* Gives back what no row names of the data files. Nothing may have been changed since the last
- * commit. */
-int store_sweep(struct store *store);
 
 static inline int64_t in_nanoseconds(struct timespec ts)
 {

@@ -1,5 +1,6 @@
 /* Inodes and names of a state. blocks.c has the blocks. */
 #include "state.h"
+#include "blocks.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -182,6 +183,33 @@ static int is_below(struct store *store, uint64_t ino)
 	code = code == SQLITE_ROW && sqlite3_column_int64(row, 1) != 0;
 	sqlite3_reset(row);
 	return code;
+}
+
+/* Blocks of layers below end at `size` too: the row of the inode says so, and is copied if this
+ * layer has none. */
+static int cut_below(struct store *store, uint64_t ino, int64_t size)
+{
+	struct store_node node;
+	sqlite3_stmt *set;
+	int r;
+
+	if (store->depth == 1 || (r = store_get(store, ino, &node)) == 0)
+		return 0;
+	if (r < 0 || (r = store_put(store, &node)))
+		return r;
+	if (!(set = store_statement(store, SET_BASE)))
+		return -EIO;
+	sqlite3_bind_int64(set, 1, (int64_t)ino);
+	sqlite3_bind_int64(set, 2, store_layer(store));
+	sqlite3_bind_int64(set, 3, size);
+	return store_run(store, set);
+}
+
+int store_cut(struct store *store, uint64_t ino, int64_t size)
+{
+	int r = blocks_cut(store, ino, size);
+
+	return r ? r : cut_below(store, ino, size);
 }
 
 int store_forget(struct store *store, uint64_t ino)

@@ -1,4 +1,5 @@
 /* apply and discard: what is checked before, and the order of it all. */
+#include "failed.h"
 #include "apply.h"
 #include "print.h"
 #include "../state/layers.h"

@@ -51,13 +51,13 @@ struct apply {
 const char *apply_new(const struct apply *apply, size_t i);
 const char *apply_aside(const struct apply *apply, size_t i);
 
-/* verb_make.c: `made` is a name at the top. */
+/* make.c: `made` is a name at the top. */
 int apply_make(struct store *store, const struct store_node *row, const char *made);
 int apply_remove(const char *path);
 int apply_attributes(const char *path, const struct store_node *row);
 void apply_index(struct apply *apply);
 
-/* verb_place.c: makes what is planned. */
+/* place.c: makes what is planned. */
 void apply_fail(struct apply *apply, size_t i, int error);
 /* Keeps a removed directory if a file below it cannot go elsewhere. */
 void apply_keep_sources(struct apply *apply);
@@ -67,11 +67,11 @@ void apply_keep_above(
 /* Where something is that was at this path below; NULL: where it was. The caller frees it. */
 char *apply_moved(const struct apply *apply, const char *path);
 
-/* verb_leave.c: what has been made leaves the state, all that was meant if `apply` is NULL; not
+/* leave.c: what has been made leaves the state, all that was meant if `apply` is NULL; not
  * committed unless all of it does. */
 int apply_leave(struct store *store, const struct verb_list *list, const struct apply *apply);
 
-/* verb_journal.c: what the state says of an apply that is not at its end. */
+/* journal.c: what the state says of an apply that is not at its end. */
 int journal_begin(struct apply *apply);
 int journal_plan(struct apply *apply);
 int journal_clean(struct apply *apply); /* a part of the transaction in which the changes leave the state */

@@ -8,7 +8,7 @@
  * `userxattr`. */
 #define OPAQUE "user.overlay.opaque"
 
-/* verb_tar.c: to a file, or NULL for standard output. */
+/* tar.c: to a file, or NULL for standard output. */
 void tar_begin(const char *output);
 void tar_node(struct store *store, const char *path, const struct store_node *node, bool opaque);
 void tar_link(const char *path, const char *first,

@@ -1,4 +1,5 @@
 /* snapshot, rollback, fork, ls, log, lower. */
+#include "failed.h"
 #include "verb.h"
 #include "git.h"
 #include "print.h"

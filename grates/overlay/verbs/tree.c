@@ -3,6 +3,7 @@
  * the row is the same name in the directory that its directory was (the origin). From the two come
  * the kinds.
  */
+#include "failed.h"
 #include "tree.h"
 #include "git.h"
 #include "../state/state.h"

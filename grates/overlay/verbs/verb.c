@@ -1,5 +1,6 @@
 /* The verbs' command line. */
 #include "verb.h"
+#include "failed.h"
 #include "../state/state_files.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -7,8 +8,6 @@
 #include <lind/options.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define STRANGE 125 /* the exit status for what is not an answer */
 
 static const struct verb {
 	const char *name;
@@ -27,14 +26,6 @@ static const struct verb {
 	{ "discard", verb_discard, 0, INT_MAX, true },
 	{ "export", verb_export, 0, 0, true },
 };
-
-int verb_failed(const struct store *store, int error)
-{
-	const char *problem = store_problem(store);
-
-	lind_log("%s", *problem ? problem : strerror(-error));
-	return STRANGE;
-}
 
 static const struct verb *verb_named(const char *name)
 {

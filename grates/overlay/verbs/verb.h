@@ -42,7 +42,4 @@ const char *verb_exclude(struct verb_options *options, const char *value);
 /* Whether a path, or a directory above it, matches one. */
 bool verb_is_excluded(const struct verb_options *options, const char *path, bool directory);
 
-/* Says what the store did not do; the exit status for that. */
-int verb_failed(const struct store *store, int error);
-
 #endif
