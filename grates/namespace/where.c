@@ -6,6 +6,7 @@
  * say so.
  */
 #include <fcntl.h>
+#include <lind/names.h>
 #include <stdlib.h>
 #include "kinds.h"
 #include "links.h"
@@ -22,9 +23,7 @@ static size_t prefix_count;
 struct walk {
 	uint64_t cage;   /* for whom */
 	bool thorough;   /* `..` is in the text */
-	char rest[2 * PATH_MAX];
-	size_t at;
-	int links;
+	struct lind_names names;
 	struct where *w;
 };
 
@@ -139,7 +138,7 @@ static int is_directory(const struct walk *walk, char *path)
 static int step(struct walk *walk, const char *name, size_t length, bool last, bool follow)
 {
 	char *path = walk->w->path, target[PATH_MAX];
-	size_t end = strlen(path), left, put;
+	size_t end = strlen(path);
 	int r;
 
 	if (length == 1 && name[0] == '.')
@@ -167,41 +166,25 @@ static int step(struct walk *walk, const char *name, size_t length, bool last, b
 		return last ? 0 : r;
 	if (open_file_inside(path)) {
 		walk->w->inside = true;
-		walk->at = strlen(walk->rest);
+		lind_names_end(&walk->names);
 		return 0;
 	}
-	if (++walk->links > SYMLOOP_MAX)
-		return -ELOOP;
-	left = strlen(walk->rest + walk->at);
-	put = strlen(target);
-	if (put + left + 1 >= sizeof walk->rest)
-		return -ENAMETOOLONG;
-	memmove(walk->rest + put, walk->rest + walk->at, left + 1);
-	memcpy(walk->rest, target, put);
-	walk->at = 0;
+	if ((r = lind_names_follow(&walk->names, target)) < 0)
+		return r;
 	up(path);
-	if (target[0] == '/')
+	if (r == 1)
 		path[0] = 0;
 	return 0;
 }
 
 static int walk_text(struct walk *walk, bool follow)
 {
+	struct lind_name name;
 	int r = 0;
 
-	while (!r) {
-		const char *name;
-		size_t length;
-
-		walk->at += strspn(walk->rest + walk->at, "/");
-		name = walk->rest + walk->at;
-		if (!*name)
-			break;
-		length = strcspn(name, "/");
-		walk->at += length;
-		/* A link with a slash after it is followed. */
-		r = step(walk, name, length, !name[length], follow);
-	}
+	/* A link with a slash after it is followed. */
+	while (!r && lind_names_next(&walk->names, &name))
+		r = step(walk, name.text, name.length, name.last && !name.slash, follow);
 	return r;
 }
 
@@ -298,8 +281,7 @@ int look_at(const struct lind_call *c, int dir, bool follow, struct where *w)
 	from_inside = w->inside;
 	w->inside = false;
 	walk.thorough = has_dotdot(w->text);
-	memcpy(walk.rest, w->text, length + 1);
-	if ((r = walk_text(&walk, follow)))
+	if ((r = lind_names_begin(&walk.names, w->text)) || (r = walk_text(&walk, follow)))
 		return r;
 	if (w->inside)
 		return 0;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <lind/names.h>
 #include "walk.h"
 
 struct walk {
@@ -12,9 +13,7 @@ struct walk {
 	struct lind_place *out;
 	int at;    /* the directory we are in */
 	char text[LIND_PATH_MAX]; /* its path; empty for the root */
-	char rest[2 * PATH_MAX]; /* what is still to go; links are put in front */
-	size_t next;   /* where in rest */
-	int links;
+	struct lind_names names; /* what is still to go */
 	const char *dots;  /* the last name, if it was `..` */
 };
 
@@ -165,18 +164,9 @@ static int enter_working(struct walk *w, struct lind_arg dir)
 /* Puts a link's text before what is still to go. */
 static int expand(struct walk *w, const char *text)
 {
-	size_t length = strlen(text), left = strlen(w->rest + w->next);
+	int r = lind_names_follow(&w->names, text);
 
-	if (++w->links > SYMLOOP_MAX)
-		return -ELOOP;
-	if (!length)
-		return -ENOENT;
-	if (length + left + 1 > sizeof w->rest)
-		return -ENAMETOOLONG;
-	memmove(w->rest + length, w->rest + w->next, left + 1);
-	memcpy(w->rest, text, length);
-	w->next = 0;
-	return *text == '/' ? enter_root(w) : 0;
+	return r == 1 ? enter_root(w) : r;
 }
 
 /* The descriptor that /proc/PID/fd/NAME is about. */
@@ -221,7 +211,7 @@ static int arrive(struct walk *w, int fd)
 		own_close(fd);
 		return r;
 	}
-	if (w->rest[w->next]) {
+	if (w->names.rest[w->names.at]) {
 		own_close(fd);
 		return -ENOTDIR;
 	}
@@ -252,15 +242,15 @@ static int follow_in_proc(struct walk *w, const char *name)
 		return r;
 	end = strlen(directory);
 	if (end > 3 && !strcmp(directory + end - 3, "/fd")) {
-		if (++w->links > SYMLOOP_MAX)
-			return -ELOOP;
+		if ((r = lind_names_link(&w->names)))
+			return r;
 		if ((r = numbered(directory, name, &fd)))
 			return r;
 		return arrive(w, own_hold(fd));
 	}
 	if (!strcmp(name, "cwd")) {
-		if (++w->links > SYMLOOP_MAX)
-			return -ELOOP;
+		if ((r = lind_names_link(&w->names)))
+			return r;
 		/* The kernel's own may be another one, where another grate keeps it. */
 		if (is_of_process(directory, w->target))
 			return enter_working(w, (struct lind_arg){ (uint64_t)(int64_t)AT_FDCWD, w->target });
@@ -384,24 +374,17 @@ static int inner_step(struct walk *w, const char *name)
 }
 
 /* One name. 1 if the walk is over. */
-static int step(struct walk *w)
+static int step(struct walk *w, const struct lind_name *next)
 {
 	char name[NAME_MAX + 1];
-	const char *from = w->rest + w->next, *after;
-	size_t length = strcspn(from, "/");
-	bool last;
 	int r;
 
-	after = from + length + strspn(from + length, "/");
-	last = !*after;
 	if ((r = (int)lind_client_may(w->target, w->at, X_OK)))
 		return r;
-	if (length > NAME_MAX)
+	if (next->length > NAME_MAX)
 		return -ENAMETOOLONG;
-	memcpy(name, from, length);
-	name[length] = 0;
-	/* The slashes stay, for a link that is put in front of them. */
-	w->next += length;
+	memcpy(name, next->text, next->length);
+	name[next->length] = 0;
 	w->dots = NULL;
 	if (!strcmp(name, "."))
 		return 0;
@@ -409,7 +392,7 @@ static int step(struct walk *w)
 		w->dots = "..";
 		return up(w);
 	}
-	return last ? last_step(w, name, from[length] == '/') : inner_step(w, name);
+	return next->last ? last_step(w, name, next->slash) : inner_step(w, name);
 }
 
 static int begin(struct walk *w, struct lind_arg dir, const char *path)
@@ -429,19 +412,17 @@ int lind_path_walk(const struct lind_view *view, uint64_t target, struct lind_ar
     struct lind_place *place)
 {
 	struct walk w = { .view = view, .target = target, .how = how, .out = place, .at = -1 };
+	struct lind_name name;
 	int r;
 
 	place->dir = place->object = -1;
 	place->slash = place->bound = false;
 	place->name[0] = place->path[0] = 0;
-	if (strlen(path) >= PATH_MAX)
-		return -ENAMETOOLONG;
-	memcpy(w.rest, path, strlen(path) + 1);
+	if ((r = lind_names_begin(&w.names, path)))
+		return r;
 	r = begin(&w, dir, path);
-	while (!r) {
-		w.next += strspn(w.rest + w.next, "/");
-		r = w.rest[w.next] ? step(&w) : finish_here(&w);
-	}
+	while (!r)
+		r = lind_names_next(&w.names, &name) ? step(&w, &name) : finish_here(&w);
 	own_close(w.at);
 	if (r < 0)
 		lind_place_done(place);
