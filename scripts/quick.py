@@ -31,7 +31,7 @@ TESTS = [
     (r"src/(kernel|engine)\b", ["process/", "signal/", "thread/"]),
     (r"src/passes/wasi\b", ["wasi"]),
     (r"src/(passes|sysroot)\b", ["libc/", "driver"]),
-    (r"lind-boot/src/(sandbox|session|overlay)\b", ["sandbox"]),
+    (r"lind-boot/src/(plan|sandbox|session|overlay)\b", ["sandbox"]),
     (r"lind-boot\b", ["cli"]),
     (r"grates/sdk\b", ["grates/sdk", "grates/strace"]),
     (r"grates/(\w+)", [r"grates/\1"]),

@@ -1,12 +1,11 @@
-//! Resolves options: the root, the environment, the words of the command line.
+//! Resolves options: the root, the directory of policies, the environment.
 
 use std::ffi::{CString, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
 
-use crate::cli::Run;
 use crate::installed;
 
 /// The user's directory of policies.
@@ -19,54 +18,6 @@ pub fn policies() -> Result<PathBuf> {
     Ok(base
         .context("cannot find the directory of policies: set XDG_CONFIG_HOME or HOME, or name the policy by a path with a slash")?
         .join("lind/policies"))
-}
-
-/// The option that makes a grate describe what it would do.
-const EXPLAIN: &str = "--explain";
-
-/// A run with its root, environment and words resolved.
-pub struct Config {
-    /// The root directory, canonical.
-    pub root: PathBuf,
-    /// envp.
-    pub envp: Vec<CString>,
-    /// argv; the first is the program.
-    pub argv: Vec<CString>,
-    /// The guest's working directory.
-    pub cwd: CString,
-}
-
-impl Config {
-    /// Resolves options. `stack` has the root and the words before the program, if they are known
-    /// already.
-    ///
-    /// # Errors
-    /// A root that does not exist, a word with a NUL byte.
-    pub fn new(options: &Run, stack: Option<(PathBuf, Vec<String>)>) -> Result<Config> {
-        match options.program.first() {
-            None => bail!("no program given (try --help)"),
-            Some(name) if name.as_bytes().starts_with(b"-") => {
-                let name = name.to_string_lossy();
-                bail!("{name}: a program's name cannot begin with a dash; write ./{name} for a file of that name")
-            }
-            Some(_) => {}
-        }
-        let (root, stack) = match stack {
-            Some((root, stack)) => (root, stack),
-            None => (root(options.root.as_ref())?, Vec::new()),
-        };
-        let (name, words) = options.program.split_at(usize::from(options.explain));
-        let explain = options.explain.then(|| OsString::from(EXPLAIN));
-        let argv = stack
-            .into_iter()
-            .map(OsString::from)
-            .chain(name.iter().cloned())
-            .chain(explain)
-            .chain(words.iter().cloned())
-            .map(|word| c_string(&word))
-            .collect::<Result<_>>()?;
-        Ok(Config { root, envp: environment(&options.env)?, argv, cwd: c_string(&options.cwd)? })
-    }
 }
 
 /// The root that is named, or else the default one, as a canonical path.
@@ -108,48 +59,6 @@ pub fn environment(named: &[OsString]) -> Result<Vec<CString>> {
     Ok(envp)
 }
 
-fn c_string(text: &OsString) -> Result<CString> {
-    CString::new(text.as_bytes()).with_context(|| text.to_string_lossy().into_owned())
-}
-
-/// Refuses a root, or a directory mounted in it, that contains the key or the cache of compiled
-/// code: a guest must not see them.
-///
-/// # Errors
-/// An error that names the directory.
-pub fn check_private(root: &Path, private: &[PathBuf]) -> Result<()> {
-    let Some(place) = held(root, private) else { return Ok(()) };
-    bail!(
-        "the guest's {} contains {}, where the key and cache of compiled code are: a guest could forge programs. Choose \
-         another directory, mount it with :ro or :overlay, or set XDG_DATA_HOME and XDG_CACHE_HOME",
-        root.display(),
-        place.display()
-    );
-}
-
-/// Refuses a root, or a directory mounted in it, that contains the grates: a guest could change
-/// them.
-///
-/// # Errors
-/// An error that names the directory.
-pub fn check_grates(root: &Path, folders: &[PathBuf]) -> Result<()> {
-    let Some(place) = held(root, folders) else { return Ok(()) };
-    bail!(
-        "the guest's {} contains {}, where the grates are: a guest could change them. Choose another directory, or other \
-         grates by --grates",
-        root.display(),
-        place.display()
-    );
-}
-
-/// One of `places` that is in `root`.
-fn held(root: &Path, places: &[PathBuf]) -> Option<PathBuf> {
-    places
-        .iter()
-        .map(|place| place.canonicalize().unwrap_or_else(|_| place.clone()))
-        .find(|place| place.starts_with(root))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -159,21 +68,5 @@ mod tests {
         let envp = environment(&["A=1".into(), "B=2".into(), "A=3=4".into()]).unwrap();
         assert_eq!(envp, [c"B=2".to_owned(), c"A=3=4".to_owned()]);
         assert!(environment(&["=x".into()]).is_err());
-    }
-
-    #[test]
-    fn an_option_is_not_a_program() {
-        let cli = <crate::cli::Cli as clap::Parser>::parse_from(["lind-boot", "--", "--bogus", "x"]);
-        let error = Config::new(&cli.run, None).err().expect("refused");
-        assert!(error.to_string().contains("--bogus: a program's name cannot begin"), "{error}");
-    }
-
-    #[test]
-    fn a_root_around_the_key_is_refused() {
-        let private = [PathBuf::from("/nowhere/home/.local/share/lind")];
-        assert!(check_private(Path::new("/nowhere/home"), &private).is_err());
-        assert!(check_private(Path::new("/nowhere/home2"), &private).is_ok());
-        assert!(check_grates(Path::new("/nowhere"), &private).is_err());
-        assert!(check_grates(Path::new("/nowhere/home2"), &private).is_ok());
     }
 }

@@ -5,44 +5,36 @@
 //! program (1536 to 1512 us, a busy machine).
 #![cfg_attr(not(test), no_main)]
 
-mod audit;
-mod cache;
+mod amount;
 mod cli;
 mod config;
-mod confine;
-mod denials;
-mod doctor;
-mod end;
-mod explain;
-mod found;
-mod inspect;
+mod failure;
+mod files;
 mod installed;
-mod limits;
+mod launch;
 mod named;
-mod outside;
 mod overlay;
-mod report;
+mod plan;
+mod private;
 mod reserve;
-mod run;
 mod sandbox;
 mod session;
-mod stack;
-mod syscalls;
+mod tools;
+mod walls;
 
 #[cfg(not(test))]
 use std::ffi::{c_char, c_int};
 
-use cli::{Cli, Command};
-use end::End;
+use cli::{Command, Run};
+use failure::{FAILED, Failure};
+use launch::Mounts;
+use launch::end::End;
 use lind_engine::signal::host_signals;
 use lind_kernel::stdio;
-use sandbox::Mounts;
+use tools::{audit, cache, compile, doctor, explain, inspect, syscalls};
 
 #[global_allocator]
 static ALLOCATOR: reserve::Reserve = reserve::Reserve;
-
-/// The exit status of our own failures, as in docker and env.
-const FAILED: u8 = 125;
 
 // SAFETY: this is the program's one `main`, with C's signature. The arguments are read through std,
 // which keeps its own copy from before `main`.
@@ -60,69 +52,71 @@ fn status() -> u8 {
         return status;
     }
     reserve::Reserve::begin();
-    let cli = match Cli::of_process() {
-        Ok(cli) => cli,
+    let command = match Command::of_process() {
+        Ok(command) => command,
         Err(error) => {
             cli::print_error(&error);
             return if error.use_stderr() { FAILED } else { 0 };
         }
     };
-    if cli.command.as_ref().is_some_and(|command| !command.runs()) || cli.run.precompile.is_some() {
+    if !command.runs() {
         host_signals::errors_are_no_signals();
     }
-    if let Some(verb) = cli.command.as_ref().and_then(Command::verb) {
-        return reported(overlay::run(&verb));
+    run(command).unwrap_or_else(|error| {
+        let reason = format!("{:#}", error.reason);
+        if !reason.is_empty() {
+            stdio::say_line(&reason);
+        }
+        error.status
+    })
+}
+
+/// Runs a command, and returns its exit status. A command that runs guests returns only if nothing
+/// ran.
+#[cfg_attr(test, allow(dead_code, reason = "the test harness has a main of its own"))]
+fn run(command: Command) -> Result<u8, Failure> {
+    if let Some(verb) = overlay::Verb::of(&command) {
+        return overlay::run(&verb).map(|()| 0);
     }
-    let done = match (cli.command, cli.run.precompile.as_deref()) {
-        (Some(Command::Syscalls(options)), _) => syscalls::print(&options),
-        (Some(Command::Explain(options)), _) => explain::print(&options, cli.run.root.as_ref()),
-        (Some(Command::Inspect(options)), _) => inspect::print(&options),
-        (Some(Command::Doctor(options)), _) => match doctor::run(&options) {
-            Ok(holds) => return u8::from(!holds),
-            Err(failure) => Err(failure),
-        },
-        (Some(Command::Audit(command)), _) => audit::run(&command).map(|never| match never {}),
-        (Some(Command::Cache(command)), _) => cache::run(&command),
-        (Some(Command::Warm(options)), _) => cache::warm(&options),
-        (Some(Command::Compile(options)), _) => run::compile(&options.file, options.output.as_deref()),
-        (None, Some(file)) => run::compile(file, None),
-        (Some(Command::Run(options)), _) => match session::Exec::of_run(&options) {
-            Ok(Some(exec)) => return session::exec(&exec),
-            Ok(None) if options.dry_run && options.options.overlay_all.is_none() => match overlay::dry_run() {
-                Ok(status) => return status,
-                Err(failure) => Err(failure),
-            },
-            Ok(None) => sandbox::run(&options).map(|_| ()),
-            Err(error) => Err(error.into()),
-        },
-        (Some(Command::Learn(options)), _) => sandbox::run(&(*options).into()).map(|_| ()),
-        (Some(Command::Session(command)), _) => match session::run(command) {
-            Ok(status) => return status,
-            Err(failure) => Err(failure),
-        },
-        (Some(Command::RemoveAtEnd(options)), _) => {
+    match command {
+        Command::Program(run) => return program(*run),
+        Command::Run(options) => return sandboxed(&options),
+        Command::Learn(options) => sandbox::run(&(*options).into()).map(|_| ()),
+        Command::Session(several) => return session::run(several.command),
+        Command::Doctor(options) => return doctor::run(&options).map(|holds| u8::from(!holds)),
+        Command::Audit(several) => audit::run(&several.command).map(|never| match never {}),
+        Command::Overlay(several) => overlay::manage(&several.command),
+        Command::Syscalls(options) => syscalls::print(&options),
+        Command::Explain(options) => explain::print(&options),
+        Command::Inspect(options) => inspect::print(&options),
+        Command::Cache(several) => cache::run(&several.command),
+        Command::Warm(options) => cache::warm(&options),
+        Command::Compile(options) => compile::run(&options.file, options.output.as_deref()),
+        Command::RemoveAtEnd(options) => {
             sandbox::remove(&options);
             Ok(())
         }
-        (Some(Command::Overlay(command)), _) => overlay::manage(&command),
         // The other commands are verbs on overlays, handled above.
-        (Some(_), _) => Ok(()),
-        (None, None) => run::run(&cli.run, Mounts::default(), End::default(), None).map(|never| match never {}),
-    };
-    reported(done)
+        _ => Ok(()),
+    }?;
+    Ok(0)
 }
 
-/// The exit status of a command; prints why it failed.
-#[cfg_attr(test, allow(dead_code, reason = "the test harness has a main of its own"))]
-fn reported(done: Result<(), run::Failure>) -> u8 {
-    match done {
-        Ok(()) => 0,
-        Err(error) => {
-            let reason = format!("{:#}", error.reason);
-            if !reason.is_empty() {
-                stdio::say_line(&reason);
-            }
-            error.status
-        }
+/// Runs grates and a program.
+fn program(run: Run) -> Result<u8, Failure> {
+    match run.precompile.as_deref() {
+        Some(file) => compile::run(file, None).map(|()| 0),
+        None => launch::start(&run.into(), Mounts::default(), End::default(), None).map(|never| match never {}),
     }
+}
+
+/// Runs a command in a sandbox, or in a session.
+fn sandboxed(options: &cli::sandbox::RunOptions) -> Result<u8, Failure> {
+    if let Some(exec) = cli::session::Exec::of_run(options)? {
+        return Ok(session::exec(&exec));
+    }
+    if options.dry_run && options.options.overlay_all.is_none() {
+        return overlay::dry_run();
+    }
+    sandbox::run(options).map(|_| 0)
 }

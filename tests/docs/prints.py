@@ -13,12 +13,12 @@ GRATES = "grates"
 RUST_HOME = {"src/kernel/text.rs", "src/kernel/stdio.rs"}
 SEVERAL_LINES = {
     "src/engine/signal/trap.rs": "the lines of a backtrace, whose names are shown by backtrace.rs",
-    "lind-boot/src/cli.rs": "help, and mistakes in the command line, whose words are shown",
-    "lind-boot/src/run.rs": "the table of --perf, whose names are shown by report.rs",
+    "lind-boot/src/cli/mod.rs": "help, and mistakes in the command line, whose words are shown",
+    "lind-boot/src/launch/mod.rs": "the table of --perf, whose names are shown by perf.rs",
 }
 ORDERS = {
     "src/engine/code/progress.rs": "takes its own line back",
-    "lind-boot/src/cache.rs": "takes the line of progress.rs back",
+    "lind-boot/src/tools/cache.rs": "takes the line of progress.rs back",
 }
 C_ALLOWED = {
     "grates/sdk/c/core/options.c": "help texts of the grate itself",

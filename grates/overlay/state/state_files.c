@@ -1,5 +1,5 @@
 /*
- * A state outside the root has been opened by lind-boot (lind-boot/src/overlay/opened.rs). One
+ * A state outside the root has been opened by lind-boot (lind-boot/src/launch/state_files.rs). One
  * inside is opened here, by the same rules: a slash at its end, or a directory that is there, means
  * a directory.
  */

@@ -2,10 +2,8 @@
 //! tables: each command starts it once, as a tool, in a sandbox that has the state and the
 //! directory below it and nothing else.
 
-pub mod opened;
-pub mod options;
-pub mod place;
 mod removed;
+mod verb;
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -17,10 +15,11 @@ use anyhow::{Context, Result, anyhow, ensure};
 use lind_kernel::stdio;
 use lind_kernel::text::shown;
 
-use crate::run::{self, Failure};
+use crate::cli::overlay::Overlay;
+use crate::failure::{self, FAILED, Failure};
+use crate::plan::state::{self, State};
 use crate::sandbox;
-use options::{Overlay, Verb};
-use place::State;
+pub use verb::Verb;
 
 /// The tool's paths of the directory below the overlay, and of the one to export to.
 const LOWER: &str = "/lower";
@@ -167,7 +166,7 @@ fn parsed(said: &[u8]) -> Option<Belongs> {
 /// When the states cannot be read or removed.
 pub fn manage(command: &Overlay) -> Result<(), Failure> {
     match command {
-        Overlay::Ls { state: None } => run::print(&list()?),
+        Overlay::Ls { state: None } => failure::print(&list()?),
         Overlay::Ls { state: Some(state) } => {
             let mut words = tool("ls", &existing(state)?);
             words.extend(["--".into(), ".".into()]);
@@ -190,12 +189,12 @@ fn ensure_free(state: &State) -> Result<()> {
 }
 
 fn list() -> Result<String> {
-    let folder = place::folder()?;
+    let folder = state::folder()?;
     let Ok(entries) = std::fs::read_dir(&folder) else { return Ok(String::new()) };
     let mut rows = Vec::new();
     for entry in entries.flatten() {
         let path = entry.path();
-        let (name, size) = if place::holds_state(&path) {
+        let (name, size) = if state::holds_state(&path) {
             (format!("{}/", shown(entry.file_name().as_bytes())), room(&path))
         } else if path.is_file() && path.extension().is_some_and(|suffix| suffix == "db") {
             let name = shown(path.file_stem().unwrap_or_default().as_bytes());
@@ -213,7 +212,7 @@ fn list() -> Result<String> {
 /// count.
 fn room(folder: &Path) -> u64 {
     let files =
-        [folder.to_owned(), folder.join(place::DATA)].into_iter().filter_map(|path| std::fs::read_dir(path).ok());
+        [folder.to_owned(), folder.join(state::DATA)].into_iter().filter_map(|path| std::fs::read_dir(path).ok());
     files.flatten().flatten().filter_map(|entry| entry.metadata().ok()).map(|found| found.blocks() * 512).sum()
 }
 
@@ -244,7 +243,7 @@ pub fn dry_run() -> Result<u8, Failure> {
     std::fs::remove_dir_all(&folder).with_context(|| folder.display().to_string())?;
     let status = status?;
     let signal = std::os::unix::process::ExitStatusExt::signal(&status).map(|signal| 128 + signal);
-    Ok(status.code().or(signal).and_then(|code| u8::try_from(code).ok()).unwrap_or(crate::FAILED))
+    Ok(status.code().or(signal).and_then(|code| u8::try_from(code).ok()).unwrap_or(FAILED))
 }
 
 #[cfg(test)]

@@ -8,8 +8,8 @@ use lind_kernel::stdio;
 use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 
-use super::opened;
-use super::place::{DATA, DATABASE, LOG, State};
+use crate::launch::state_files;
+use crate::plan::state::{DATA, DATABASE, LOG, State};
 
 /// Removes a state that no process has open.
 ///
@@ -28,7 +28,7 @@ pub fn remove(state: &State) -> Result<()> {
 /// The database is removed last: as long as it exists this is a state, which can be removed.
 fn folder(path: &Path) -> Result<()> {
     let folder = rustix::fs::open(path, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
-    if let Ok(data) = opened::directory(&folder, DATA) {
+    if let Ok(data) = state_files::directory(&folder, DATA) {
         data_files(&data)?;
         unless_used(rustix::fs::unlinkat(&folder, DATA, AtFlags::REMOVEDIR))?;
     }

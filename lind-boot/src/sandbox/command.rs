@@ -8,14 +8,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 
 use super::image;
-use super::volume::{self, Volume};
-use crate::found::is_program;
-
-/// The guest's name of `path`, which is in the directory `host` of the host, mounted at `guest`.
-pub fn below(path: &Path, host: &Path, guest: &Path) -> Option<PathBuf> {
-    let rest = path.strip_prefix(host).ok()?;
-    Some(if rest.as_os_str().is_empty() { guest.to_owned() } else { guest.join(rest) })
-}
+use crate::plan::found::is_program;
+use crate::plan::volume::{self, Volume, below, shown_at};
 
 /// The guest's name of the command. The directory of a host program that no volume shows is mounted
 /// read-only.
@@ -36,7 +30,7 @@ pub fn command(name: &OsString, here: &Path, root: &Shown<'_>, volumes: &mut Vec
     }
     let Some((place, through)) = place_of(&here.join(path), volumes) else { return Ok(name.clone()) };
     // The last name is kept: if it is a link, the guest sees there what it leads to.
-    if let Some(shown) = place.parent().and_then(|folder| shown(folder, volumes)) {
+    if let Some(shown) = place.parent().and_then(|folder| shown_at(folder, volumes)) {
         return Ok(place.file_name().map_or(shown.clone(), |file| shown.join(file)).into_os_string());
     }
     let found = spelled(&place).find(|path| path.is_file() && is_program(path)).filter(|_| !through);
@@ -73,17 +67,12 @@ fn place_of(path: &Path, volumes: &[Volume]) -> Option<(PathBuf, bool)> {
     for part in path.parent()?.components().skip(1) {
         let next = at.join(part);
         let is_link = next.symlink_metadata().ok()?.is_symlink();
-        through |= is_link && shown(&at, volumes).is_some();
+        through |= is_link && shown_at(&at, volumes).is_some();
         at = next.canonicalize().ok()?;
     }
     let place = at.join(name);
-    through |= place.is_symlink() && shown(&at, volumes).is_some();
+    through |= place.is_symlink() && shown_at(&at, volumes).is_some();
     Some((place, through))
-}
-
-/// The guest's path of a host path without links, if a volume shows it.
-fn shown(path: &Path, volumes: &[Volume]) -> Option<PathBuf> {
-    volumes.iter().rev().find_map(|volume| below(path, &volume.host, &volume.guest))
 }
 
 /// The files that the guest sees before a directory is mounted for the command.
@@ -100,11 +89,6 @@ impl Shown<'_> {
         let volume = volumes.iter().rev().find_map(|volume| below(path, &volume.guest, &volume.host));
         volume.map_or_else(|| image::has(self.image, path), |path| path.symlink_metadata().is_ok())
     }
-}
-
-/// The guest's path of a host path, if a volume shows it.
-pub fn inside(path: &Path, volumes: &[Volume]) -> Option<PathBuf> {
-    shown(&path.canonicalize().ok()?, volumes)
 }
 
 #[cfg(test)]
@@ -175,20 +159,5 @@ mod tests {
         }
         assert_eq!(name("./made", Some("/p")), ("./made".to_owned(), 1));
         assert_eq!(name("./made", Some("/p/w")), ("/p/made".to_owned(), 1));
-    }
-
-    #[test]
-    fn of_several_volumes_the_last_counts() {
-        let of = |host: &str, guest: &str| Volume {
-            host: host.into(),
-            guest: guest.into(),
-            read_only: false,
-            overlay: None,
-        };
-        let volumes = [of("/", "/host"), of("/usr", "/tools")];
-        assert_eq!(inside(Path::new("/usr/bin"), &volumes), Some("/tools/bin".into()));
-        assert_eq!(inside(Path::new("/usr"), &volumes), Some("/tools".into()));
-        assert_eq!(inside(Path::new("/etc"), &volumes), Some("/host/etc".into()));
-        assert_eq!(inside(Path::new("/etc"), &volumes[1..]), None);
     }
 }

@@ -7,30 +7,31 @@ use std::os::unix::ffi::OsStrExt;
 use lind_kernel::text::{self, shell_word};
 use serde_json::json;
 
-use super::options::Options;
 use super::root::Maker;
 use super::{HOME, Sandbox};
+use crate::cli::sandbox::Options;
+use crate::plan::policy::LIMITS;
 
 /// The output of `--explain`.
 pub fn described(sandbox: &Sandbox, options: &Options, json: bool) -> String {
     if json {
         return text::json(&format!("{:#}\n", as_json(sandbox, options)));
     }
-    let plan = &sandbox.plan;
+    let tree = &sandbox.tree;
     let mut text = format!("policy {}\n\nmounts, made by {}\n", sandbox.policy, maker(sandbox));
     let mut row = |guest: &str, what: &str, mode: &str| {
         let _ = writeln!(text, "  {guest:<24} {what} ({mode})");
     };
-    row("/", &shown(&plan.image), "the image, read-only");
-    for volume in &plan.volumes {
+    row("/", &shown(&tree.image), "the image, read-only");
+    for volume in &tree.volumes {
         let changes = volume.overlay.as_ref().map(|state| format!("overlay: changes go to {}", shown(&state.file)));
         let mode = changes.as_deref().unwrap_or(if volume.read_only { "read-only" } else { "can be changed" });
         row(&shown(&volume.guest), &shown(&volume.host), mode);
     }
-    for path in &plan.scratch {
+    for path in &tree.scratch {
         row(&shown(path), "memory", "empty, gone at the end");
     }
-    for tmpfs in &plan.tmpfs {
+    for tmpfs in &tree.tmpfs {
         row(&shown(&tmpfs.guest), "memory", &format!("at most {}", tmpfs.size));
     }
     let _ = writeln!(text, "\nrules");
@@ -128,7 +129,7 @@ fn rule_of(grate: &str, option: &str, value: &str) -> Option<String> {
         ("resource", "write-bytes") => {
             format!("at most {} are written to files", value.strip_prefix("file=").unwrap_or(value))
         }
-        ("resource", limit) if super::policy::LIMITS.contains(&limit) => {
+        ("resource", limit) if LIMITS.contains(&limit) => {
             format!("{limit}: at most {value}, all programs together")
         }
         _ => return None,
@@ -136,17 +137,17 @@ fn rule_of(grate: &str, option: &str, value: &str) -> Option<String> {
 }
 
 fn as_json(sandbox: &Sandbox, options: &Options) -> serde_json::Value {
-    let plan = &sandbox.plan;
-    let volumes = plan.volumes.iter().map(|volume| {
+    let tree = &sandbox.tree;
+    let volumes = tree.volumes.iter().map(|volume| {
         let state = volume.overlay.as_ref().map(|state| shown(&state.file));
         json!({"guest": shown(&volume.guest), "host": shown(&volume.host), "read_only": volume.read_only, "overlay": state})
     });
-    let memory = plan.scratch.iter().map(|path| json!({"guest": shown(path)}));
-    let tmpfs = plan.tmpfs.iter().map(|tmpfs| json!({"guest": shown(&tmpfs.guest), "size": tmpfs.size}));
+    let memory = tree.scratch.iter().map(|path| json!({"guest": shown(path)}));
+    let tmpfs = tree.tmpfs.iter().map(|tmpfs| json!({"guest": shown(&tmpfs.guest), "size": tmpfs.size}));
     json!({
         "policy": sandbox.policy,
         "mounts": if sandbox.maker == Maker::Host { "bind" } else { "kernel" },
-        "image": shown(&plan.image),
+        "image": shown(&tree.image),
         "volumes": volumes.collect::<Vec<_>>(),
         "memory": memory.chain(tmpfs).collect::<Vec<_>>(),
         "rules": rules(sandbox),

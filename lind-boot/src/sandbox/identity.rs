@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 
 use rustix::fs::{Mode, OFlags};
 
-use super::volume::Volume;
+use crate::plan::volume::Volume;
 
 /// The most bytes that are read of a repository's settings.
 const MOST: u64 = 64 << 10;

@@ -10,7 +10,7 @@ use anyhow::{Context, Result};
 use rustix::fs::{CWD, Dir, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
-use super::root::{again, open};
+use super::mounts::{again, open};
 
 /// The names at its top that are left out: the plan or the kernel provides these directories, and
 /// `grates` is not for programs.

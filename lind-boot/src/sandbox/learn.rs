@@ -14,12 +14,12 @@ use anyhow::{Context, Result, ensure};
 use lind_kernel::text;
 use serde_json::Value;
 
-use super::amount::{Kind, at_least, at_most, with_headroom};
 use super::notes::Notes;
 use super::peaks::noted;
-use super::policy::{LIMITS, Policy, file_of};
-use super::relative;
+use crate::amount::{Kind, at_least, at_most, with_headroom};
 use crate::named::{Changed, For, Named};
+use crate::plan::policy::{LIMITS, Policy, file_of};
+use crate::plan::relative;
 
 /// The number of new names from which their whole directory is allowed: the next run creates other
 /// names.

@@ -2,27 +2,18 @@
 //! A sandbox is made of two things that exist without it: mounts that become the guest's root, and
 //! grates on the line before the command.
 
-mod amount;
 mod command;
 mod describe;
 mod identity;
 mod image;
 mod learn;
-mod line;
+mod mounts;
 mod notes;
-mod options;
-mod overlaid;
-mod own_grates;
 mod peaks;
-mod policy;
-mod protection;
 mod publish;
-mod relative;
 mod removal;
-mod repository;
 mod root;
 mod table;
-mod volume;
 
 use std::convert::Infallible;
 use std::ffi::{CString, OsStr, OsString};
@@ -35,44 +26,35 @@ use anyhow::{Context, Result, anyhow, bail, ensure};
 use lind_engine::CodeStore;
 use lind_kernel::cage::is_grate_name;
 
-use command::{Shown, below, command, inside};
-pub use learn::Learner;
-use learn::Places;
-use notes::Notes;
-pub use options::{Amounts, How, LearnOptions, Options, RunOptions, duration};
-pub use peaks::Peaks;
-use policy::Policy;
-use publish::Listeners;
-pub use root::Mounts;
-use root::{Maker, Plan};
-pub use table::{RemoveAtEnd, remove};
-use volume::{Tmpfs, Volume};
-
-use crate::cli::Run;
-use crate::config;
-use crate::denials::Denials;
-use crate::end::End;
-use crate::found;
+use crate::cli::sandbox::{Amounts, How, Options, RunOptions};
+use crate::failure::{self, Failure};
+use crate::launch::denials::Denials;
+use crate::launch::end::{AtEnd, End};
+use crate::launch::{self, Attendant, Plan};
 use crate::named::{Changed, For, Named};
-use crate::run::{self, Attendant, Failure};
-use crate::session::place;
+use crate::plan::policy::Policy;
+use crate::plan::volume::{self, Tmpfs, Volume, below, changed, inside};
+use crate::plan::{HOME, SCRATCH, found, line, overlaid, own_grates, relative};
+use crate::{config, private};
+use command::{Shown, command};
+use learn::{Learner, Places};
+use mounts::Tree;
+use notes::Notes;
+use peaks::Peaks;
+use publish::Listeners;
+use root::Maker;
+pub use table::remove;
 
 /// The host name that programs see. The image's /etc/hosts has it, so no program asks the network
 /// for it.
 const HOST_NAME: &str = "sandbox";
-
-/// The home directory, in memory like /tmp.
-const HOME: &str = "/home/user";
-
-/// The directories in memory, which only the sandbox sees.
-const SCRATCH: [&str; 2] = ["/tmp", HOME];
 
 /// The default policy.
 const POLICY: &str = "agent";
 
 /// A sandbox with all options resolved.
 struct Sandbox {
-    plan: Plan,
+    tree: Tree,
     maker: Maker,
     /// The grates before the command.
     grates: Vec<OsString>,
@@ -113,7 +95,7 @@ pub fn run(run: &RunOptions) -> Result<Option<Infallible>, Failure> {
 fn explain(options: &Options, words: &[OsString], json: bool) -> Result<(), Failure> {
     // Nothing runs, so no result is written.
     let options = Options { result: None, ..options.clone() };
-    run::print(&describe::described(&Sandbox::of(&options, words, None)?, &options, json))
+    failure::print(&describe::described(&Sandbox::of(&options, words, None)?, &options, json))
 }
 
 /// Prints the description of a session.
@@ -136,11 +118,11 @@ pub fn run_session(
     attend: impl FnOnce(Surroundings, Arc<Denials>) -> Result<Attendant>,
 ) -> Result<Infallible, Failure> {
     let mut sandbox = Sandbox::of(options, &FIRST_OF_SESSION.map(OsString::from), learn)?;
-    sandbox.ahead = found::modules_of_image(&sandbox.plan.image);
+    sandbox.ahead = found::modules_of_image(&sandbox.tree.image);
     let surroundings = Surroundings {
         env: config::environment(&sandbox.env)?,
         workdir: sandbox.workdir.clone(),
-        places: sandbox.plan.volumes.iter().map(|volume| (volume.host.clone(), volume.guest.clone())).collect(),
+        places: sandbox.tree.volumes.iter().map(|volume| (volume.host.clone(), volume.guest.clone())).collect(),
     };
     let denials = sandbox.denials(options)?;
     let attend = attend(surroundings, Arc::clone(&denials))?;
@@ -164,7 +146,7 @@ pub fn run_program(options: &Options, words: &[OsString], attend: Attendant) -> 
 /// As for `run`.
 pub fn run_tool(volumes: Vec<(PathBuf, PathBuf, bool)>, words: Vec<OsString>) -> Result<Infallible, Failure> {
     let volume = |(host, guest, read_only)| Volume { host, guest, read_only, overlay: None };
-    let plan = Plan {
+    let tree = Tree {
         image: config::root(None).context("cannot find the image with the tools (name it with --image DIR)")?,
         scratch: Vec::new(),
         tmpfs: Vec::new(),
@@ -172,7 +154,7 @@ pub fn run_tool(volumes: Vec<(PathBuf, PathBuf, bool)>, words: Vec<OsString>) ->
         hidden: Vec::new(),
     };
     let sandbox = Sandbox {
-        plan,
+        tree,
         maker: Maker::choose(How::Auto)?,
         grates: Vec::new(),
         command: words,
@@ -193,7 +175,7 @@ pub fn run_tool(volumes: Vec<(PathBuf, PathBuf, bool)>, words: Vec<OsString>) ->
 pub fn root_alone(options: &Options) -> Result<PathBuf> {
     let sandbox = Sandbox::of(options, &FIRST_OF_SESSION.map(OsString::from), None)?;
     ensure!(sandbox.maker == Maker::Host, "the host permits no mounts");
-    Ok(root::build(&sandbox.plan, sandbox.maker)?.root)
+    Ok(root::build(&sandbox.tree, sandbox.maker)?.root)
 }
 
 /// The words that limit a command, in front of it.
@@ -233,24 +215,28 @@ impl Sandbox {
         let result = options.result.as_deref().map(|file| self.output("--result", file)).transpose()?;
         let published = Listeners::bind(&options.publish)?;
         let leaving = published.leaving();
-        let end = End::new(options.timeout, result, denials, (self.learner, self.peaks)).after(move || leaving.drain());
+        let at_end = AtEnd {
+            learn: self.learner.map(|learner| Box::new(move || learner.write()) as _),
+            peaks: self.peaks.map(|peaks| Box::new(move || peaks.read()) as _),
+        };
+        let end = End::new(options.timeout, result, denials, at_end).after(move || leaving.drain());
         let attend: Attendant = Box::new(move |kernel| {
             published.serve(kernel)?;
             attend(kernel)
         });
-        let made = root::build(&self.plan, self.maker)?;
+        let made = root::build(&self.tree, self.maker)?;
         // Only the grate of an overlay or of a file system in memory knows the files there.
-        let tmpfs = self.plan.tmpfs.iter().filter(|_| self.maker == Maker::Kernel).map(|tmpfs| &tmpfs.guest);
-        let overlays = self.plan.volumes.iter().filter(|volume| volume.overlay.is_some()).map(|volume| &volume.guest);
+        let tmpfs = self.tree.tmpfs.iter().filter(|_| self.maker == Maker::Kernel).map(|tmpfs| &tmpfs.guest);
+        let overlays = self.tree.volumes.iter().filter(|volume| volume.overlay.is_some()).map(|volume| &volume.guest);
         let mut in_grates: Vec<PathBuf> = tmpfs.chain(overlays).cloned().collect();
         // A grate of the user may show any file, anywhere.
         in_grates.extend((!options.grate.is_empty()).then(|| PathBuf::from("/")));
         let volumes =
-            self.plan.volumes.iter().filter(|volume| !volume.read_only).map(|volume| volume.guest.clone()).collect();
-        let mounted = self.plan.volumes.into_iter().map(|volume| (volume.host, !volume.read_only)).collect();
-        let run = Run {
+            self.tree.volumes.iter().filter(|volume| !volume.read_only).map(|volume| volume.guest.clone()).collect();
+        let mounted = self.tree.volumes.into_iter().map(|volume| (volume.host, !volume.read_only)).collect();
+        let plan = Plan {
             root: Some(made.root),
-            image: Some(self.plan.image),
+            image: Some(self.tree.image),
             env: self.env,
             cwd: self.workdir.into_os_string(),
             verbose: options.verbose,
@@ -263,16 +249,16 @@ impl Sandbox {
             in_grates,
             preserved,
             program: self.grates.into_iter().chain(self.command).collect(),
-            ..Run::default()
+            ..Plan::default()
         };
-        let ended = run::run(&run, made.mounts, end, Some(attend));
+        let ended = launch::start(&plan, made.mounts, end, Some(attend));
         drop(made.keeps);
         ended
     }
 
     /// Opens a file that an option names for output.
     fn output(&self, option: &str, file: &Path) -> Result<File> {
-        Named::find(option, file, For::Results, &changed(&self.plan.volumes))?.output()
+        Named::find(option, file, For::Results, &changed(&self.tree.volumes))?.output()
     }
 
     /// The receiver of denials.
@@ -348,13 +334,13 @@ impl Sandbox {
         // A --tmpfs at the same path takes precedence: it has its own size.
         let asked = |path: &PathBuf| tmpfs.iter().any(|tmpfs| tmpfs.guest == *path);
         let scratch = SCRATCH.map(PathBuf::from).into_iter().filter(|path| !asked(path)).collect();
-        let plan = Plan { image, scratch, tmpfs, volumes, hidden };
+        let tree = Tree { image, scratch, tmpfs, volumes, hidden };
         if let Some(learner) = &mut learner {
-            learner.within(policy, places(&plan), guests);
+            learner.within(policy, places(&tree), guests);
         }
-        let env = environment(options, &plan, preopened.iter().map(|(_, name)| name), &may_change)?;
+        let env = environment(options, &tree, preopened.iter().map(|(_, name)| name), &may_change)?;
         Ok(Sandbox {
-            plan,
+            tree,
             maker,
             grates,
             command: std::iter::once(first).chain(arguments.iter().cloned()).collect(),
@@ -393,15 +379,10 @@ fn resolvers(options: &Options, policy: &Policy, image: &Path, volumes: &[Volume
     (free && line::reaches_others(options, policy)).then_some(volume)
 }
 
-/// The host directories that the guest may change, directly or in an overlay that may be applied.
-fn changed(volumes: &[Volume]) -> Changed {
-    Changed::new(volumes.iter().filter(|volume| volume.can_be_changed()).map(|volume| volume.host.clone()))
-}
-
 /// The directories of the guest alone, and those of the host.
-fn places(plan: &Plan) -> Places {
-    let private = plan.scratch.iter().cloned().chain(plan.tmpfs.iter().map(|tmpfs| tmpfs.guest.clone())).collect();
-    Places { private, volumes: plan.volumes.iter().map(|volume| volume.guest.clone()).collect() }
+fn places(tree: &Tree) -> Places {
+    let private = tree.scratch.iter().cloned().chain(tree.tmpfs.iter().map(|tmpfs| tmpfs.guest.clone())).collect();
+    Places { private, volumes: tree.volumes.iter().map(|volume| volume.guest.clone()).collect() }
 }
 
 fn joined(words: &[OsString]) -> String {
@@ -443,7 +424,7 @@ fn hidden(volumes: &[Volume]) -> Result<Vec<PathBuf>> {
             hidden.extend(below(&folder, &volume.host, &volume.guest));
         }
     }
-    for folder in place::candidates() {
+    for folder in private::candidates() {
         for volume in volumes {
             ensure!(
                 !volume.host.starts_with(&folder),
@@ -452,7 +433,7 @@ fn hidden(volumes: &[Volume]) -> Result<Vec<PathBuf>> {
             );
             // A directory that does not exist yet may be created while this runs.
             if let Some(guest) = below(&folder, &volume.host, &volume.guest)
-                && place::make(&folder).is_ok()
+                && private::make(&folder).is_ok()
             {
                 hidden.push(guest);
             }
@@ -462,25 +443,25 @@ fn hidden(volumes: &[Volume]) -> Result<Vec<PathBuf>> {
 }
 
 /// The variables that programs need.
-fn usual(plan: &Plan) -> Vec<OsString> {
+fn usual(tree: &Tree) -> Vec<OsString> {
     let mut words: Vec<OsString> =
         ["PATH=/bin:/usr/bin", "LANG=C.UTF-8", "TMPDIR=/tmp", "TERM"].map(OsString::from).to_vec();
     words.push(format!("HOME={HOME}").into());
     // The names in the image's /etc/passwd.
     words.push(if rustix::process::geteuid().is_root() { "USER=root" } else { "USER=user" }.into());
-    words.push(if plan.image.join("bin/bash").exists() { "SHELL=/bin/bash" } else { "SHELL=/bin/sh" }.into());
-    words.extend(identity::variables(&plan.image, &plan.volumes));
+    words.push(if tree.image.join("bin/bash").exists() { "SHELL=/bin/bash" } else { "SHELL=/bin/sh" }.into());
+    words.extend(identity::variables(&tree.image, &tree.volumes));
     words
 }
 
 /// The environment: variables that programs need, then those of files, then those of options.
 fn environment<'a>(
     options: &Options,
-    plan: &Plan,
+    tree: &Tree,
     preopened: impl Iterator<Item = &'a OsString>,
     may_change: &Changed,
 ) -> Result<Vec<OsString>> {
-    let mut words = if options.clear_env { Vec::new() } else { usual(plan) };
+    let mut words = if options.clear_env { Vec::new() } else { usual(tree) };
     for file in &options.env_file {
         let shown = file.display();
         let opened = Named::find("--env-file", file, For::Variables, may_change)?.read()?;

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use super::amount::Kind;
 use super::notes::Notes;
+use crate::amount::Kind;
 
 /// The limits of a run, and the file with the amounts used.
 pub struct Peaks {

@@ -4,7 +4,7 @@
 //! connections, and two more copy the bytes of each.
 
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::net::{Shutdown, TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,50 +13,13 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use lind_kernel::{Kernel, stdio};
 
+use crate::cli::publish::Published;
+
 /// The most connections to one port at one time. Further ones wait in the host's queue.
 const MOST: usize = 256;
 
 /// How long a thread sleeps before it looks again.
 const AGAIN: Duration = Duration::from_millis(10);
-
-/// A port of the host, and the port of the sandbox to which it is forwarded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Published {
-    host: SocketAddr,
-    port: u16,
-}
-
-impl Published {
-    /// Parses `[ADDRESS:]PORT:PORT`. The default address is 127.0.0.1. For port 0 of the host the
-    /// system chooses a port.
-    ///
-    /// # Errors
-    /// The form that the text must have.
-    pub fn parse(text: &str) -> Result<Published, String> {
-        const EXPECTED: &str = "must be [HOSTADDRESS:]HOSTPORT:PORT, such as 8080:80 or 127.0.0.1:8080:80";
-        let expected = || EXPECTED.to_owned();
-        let (rest, port) = text.rsplit_once(':').ok_or_else(expected)?;
-        let (address, host_port) = match rest.rsplit_once(':') {
-            Some((address, port)) => (address, port),
-            None => ("127.0.0.1", rest),
-        };
-        let address: IpAddr = match address.strip_prefix('[').and_then(|address| address.strip_suffix(']')) {
-            Some(six) => IpAddr::V6(six.parse().map_err(|_| expected())?),
-            None => IpAddr::V4(address.parse::<Ipv4Addr>().map_err(|_| expected())?),
-        };
-        let port: u16 = port.parse().map_err(|_| expected())?;
-        if port == 0 {
-            return Err("the port inside the sandbox cannot be 0".to_owned());
-        }
-        Ok(Published { host: SocketAddr::new(address, host_port.parse().map_err(|_| expected())?), port })
-    }
-}
-
-impl std::fmt::Display for Published {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} of the host leads to port {} of the sandbox", self.host, self.port)
-    }
-}
 
 /// For how long the end of a run waits for clients to take what programs wrote.
 const DRAIN: Duration = Duration::from_secs(1);
@@ -177,21 +140,5 @@ impl Counted {
 impl Drop for Counted {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ports_are_named_as_other_tools_have_them() {
-        let parsed = |text| Published::parse(text).map(|published| (published.host.to_string(), published.port));
-        assert_eq!(parsed("8080:80"), Ok(("127.0.0.1:8080".to_owned(), 80)));
-        assert_eq!(parsed("0.0.0.0:8080:80"), Ok(("0.0.0.0:8080".to_owned(), 80)));
-        assert_eq!(parsed("[::1]:0:80"), Ok(("[::1]:0".to_owned(), 80)));
-        for wrong in ["", "80", "80:", ":80", "a:80", "80:0", "::1:80:80", "80:70000", "80:80/udp", "host:80:80"] {
-            assert!(parsed(wrong).is_err(), "{wrong}");
-        }
     }
 }

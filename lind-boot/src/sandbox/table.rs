@@ -13,45 +13,38 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, anyhow};
-use clap::Args;
 use lind_kernel::root::table::{Found, MountId, Table};
 use rustix::fs::{CWD, FileType};
 
 use super::image::{self, What};
+use super::mounts::{Made, Mount, Steps, Tree, directory, files_within, link, make, open};
 use super::removal;
-use super::root::{Made, Mount, Mounts, Plan, Steps, directory, files_within, link, make, open};
-use super::volume::TMPFS_SIZE;
-use crate::session::place;
-
-/// Mounts for the kernel crate.
-pub struct Kept {
-    /// The mounts.
-    pub table: Table,
-    /// The files of the host that are mounted.
-    pub sources: Vec<PathBuf>,
-}
+use crate::cli::tools::RemoveAtEnd;
+use crate::launch::{Kept, Mounts};
+use crate::plan::volume::TMPFS_SIZE;
+use crate::private;
 
 /// Makes the root.
 ///
 /// # Errors
 /// A mount that is impossible.
-pub fn build(plan: &Plan) -> Result<Made> {
+pub fn build(tree: &Tree) -> Result<Made> {
     let (folder, open_end) = own_folder()?;
     let root = folder.join("root");
     std::fs::create_dir(&root)?;
     let top = open(CWD, &root)?;
     let mut rows = Kept { table: Table::new(top.try_clone()?)?, sources: Vec::new() };
-    for part in image::parts(&plan.image, &plan.scratch, plan.mounted().map(|(path, _)| path))? {
+    for part in image::parts(&tree.image, &tree.scratch, tree.mounted().map(|(path, _)| path))? {
         let path = &part.path;
-        let source = plan.image.join(path.strip_prefix("/")?);
+        let source = tree.image.join(path.strip_prefix("/")?);
         match part.what {
             What::Link(text) => link(&rows.table.top()?, path, &text, &rows.table),
             What::Opened(mode) => directory(&rows.table.top()?, path, mode, &rows.table),
             What::Tree(file, _) => rows.mount(path, (file, &source), true).map(drop),
         }
-        .with_context(|| format!("image {}: {}", plan.image.display(), path.display()))?;
+        .with_context(|| format!("image {}: {}", tree.image.display(), path.display()))?;
     }
-    for (number, path) in plan.scratch.iter().enumerate() {
+    for (number, path) in tree.scratch.iter().enumerate() {
         let own = folder.join(number.to_string());
         std::fs::create_dir(&own)?;
         std::fs::set_permissions(&own, std::os::unix::fs::PermissionsExt::from_mode(0o1777))?;
@@ -60,10 +53,10 @@ pub fn build(plan: &Plan) -> Result<Made> {
     }
     let empty = folder.join("empty");
     std::fs::create_dir(&empty)?;
-    for mount in plan.mounts() {
+    for mount in tree.mounts() {
         match mount {
             Mount::Volume(number) => {
-                let volume = &plan.volumes[number];
+                let volume = &tree.volumes[number];
                 open(CWD, &volume.host)
                     .with_context(|| format!("-v {}", volume.host.display()))
                     .and_then(|source| rows.mount(&volume.guest, (source, &volume.host), volume.read_only))
@@ -114,11 +107,11 @@ fn errno(errno: lind_kernel::Errno) -> rustix::io::Errno {
 /// Creates a directory for this run. It is removed when all copies of the pipe's end are closed.
 fn own_folder() -> Result<(PathBuf, PipeWriter)> {
     let mut why = anyhow!("there is no directory for mounts");
-    for parent in place::candidates() {
+    for parent in private::candidates() {
         let mut number = [0; 8];
         rustix::rand::getrandom(&mut number, rustix::rand::GetRandomFlags::empty())?;
         let folder = parent.join(format!("mounts-{:016x}", u64::from_ne_bytes(number)));
-        match place::make(&parent).and_then(|()| place::make(&folder)) {
+        match private::make(&parent).and_then(|()| private::make(&folder)) {
             Ok(()) => {
                 let open_end = remove_at_end(&folder)?;
                 return Ok((folder, open_end));
@@ -150,13 +143,6 @@ fn remove_at_end(folder: &Path) -> Result<PipeWriter> {
             Err(error).context("cannot start the process that removes the directory of mounts")
         }
     }
-}
-
-/// Options of `remove-at-end`.
-#[derive(Args, Debug)]
-pub struct RemoveAtEnd {
-    /// The directory to remove
-    folder: PathBuf,
 }
 
 /// Waits until no process can write to standard input any more, and removes the directory.

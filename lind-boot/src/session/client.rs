@@ -16,12 +16,12 @@ use lind_kernel::stdio;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde_json::{Map, Value, json};
 
-use super::Exec;
 use super::place::Place;
 use super::screen::Screen;
 use super::wire::{self, Incoming, Outgoing, VERSION};
-use crate::FAILED;
+use crate::cli::session::Exec;
 use crate::config;
+use crate::failure::FAILED;
 
 /// Runs the command, and returns its exit status as a shell would report it.
 pub fn exec(exec: &Exec) -> u8 {

@@ -11,7 +11,7 @@ use lind_kernel::cage::signal::{self, Origin};
 use serde_json::{Value, json};
 
 use super::terminal::Terminal;
-use crate::end::Clock;
+use crate::launch::end::Clock;
 
 /// A command, from the order until its end.
 pub struct Command {

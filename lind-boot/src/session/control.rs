@@ -14,10 +14,11 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, kill_process};
 use serde_json::{Value, json};
 
+use super::client;
 use super::place::Place;
 use super::wire::VERSION;
-use super::{Signal, Start, client};
-use crate::run::{self, Failure};
+use crate::cli::session::{Signal, Start};
+use crate::failure::{self, Failure};
 
 /// The line that a session prints when it is ready.
 pub const READY: &str = "ready\n";
@@ -126,7 +127,7 @@ pub fn list(as_json: bool) -> Result<(), Failure> {
         }
     }
     if as_json {
-        return run::print(&text::json(&format!("{}\n", Value::Array(sessions))));
+        return failure::print(&text::json(&format!("{}\n", Value::Array(sessions))));
     }
     let mut shown = format!("{:<20} {:>8} {:>10}  COMMANDS\n", "SESSION", "PID", "SECONDS");
     for session in &sessions {
@@ -140,7 +141,7 @@ pub fn list(as_json: bool) -> Result<(), Failure> {
             let _ = writeln!(shown, "  {:<18} {:>8} {seconds:>10.0}  {line}", command["id"], command["pid"]);
         }
     }
-    run::print(&shown)
+    failure::print(&shown)
 }
 
 /// Prints a session's log.
@@ -150,7 +151,7 @@ pub fn list(as_json: bool) -> Result<(), Failure> {
 pub fn logs(name: &str) -> Result<(), Failure> {
     let path = Place::of_user()?.log(name)?;
     let text = std::fs::read(&path).with_context(|| format!("cannot read the log of session {name}"))?;
-    run::print(&String::from_utf8_lossy(&text))
+    failure::print(&String::from_utf8_lossy(&text))
 }
 
 /// Sends a signal.
@@ -183,36 +184,4 @@ fn await_end(socket: &mut UnixStream) {
     let mut rest = Vec::new();
     // Errors mean the end, too.
     let _ = socket.read_to_end(&mut rest);
-}
-
-/// Parses the name of a signal, with or without SIG, or its number.
-///
-/// # Errors
-/// The form that the text must have.
-pub fn signal(text: &str) -> Result<u8, String> {
-    const NAMES: [&str; 31] = [
-        "HUP", "INT", "QUIT", "ILL", "TRAP", "ABRT", "BUS", "FPE", "KILL", "USR1", "SEGV", "USR2", "PIPE", "ALRM",
-        "TERM", "STKFLT", "CHLD", "CONT", "STOP", "TSTP", "TTIN", "TTOU", "URG", "XCPU", "XFSZ", "VTALRM", "PROF",
-        "WINCH", "IO", "PWR", "SYS",
-    ];
-    let upper = text.to_uppercase();
-    let name = upper.strip_prefix("SIG").unwrap_or(&upper);
-    let named = NAMES.iter().position(|known| *known == name).and_then(|at| u8::try_from(at + 1).ok());
-    let number = named.or_else(|| text.parse().ok()).filter(|number| (1..=64).contains(number));
-    number.ok_or_else(|| "must be the name or number of a signal, such as TERM, KILL, 15".to_owned())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn signals_have_names_and_numbers() {
-        for (text, number) in [("TERM", 15), ("sigkill", 9), ("SYS", 31), ("64", 64), ("1", 1)] {
-            assert_eq!(signal(text), Ok(number));
-        }
-        for wrong in ["", "0", "65", "SIG", "TERMX", "-1"] {
-            assert!(signal(wrong).is_err(), "{wrong}");
-        }
-    }
 }

@@ -17,151 +17,18 @@ mod terminal;
 mod wire;
 
 use std::ffi::OsString;
-use std::path::PathBuf;
-use std::time::Duration;
 
-use anyhow::{Result, ensure};
-use clap::{Args, Subcommand};
-
-use crate::run::Failure;
-use crate::sandbox::{self, Amounts, Options, RunOptions, duration};
+use crate::cli::session::{Command, Exec};
+use crate::failure::Failure;
+use crate::sandbox;
 
 pub use client::exec;
-
-/// The commands on sessions.
-#[derive(Subcommand, Debug)]
-pub enum Command {
-    /// Start a session: a sandbox like that of `run`, which stays
-    Start(Box<Start>),
-    /// Run a command in a session
-    Exec(Exec),
-    /// List the sessions, and the commands that run in them
-    Ls(Ls),
-    /// Print the messages of a session and its grates
-    Logs(Name),
-    /// Send a signal to the commands of a session
-    Signal(Signal),
-    /// End a session and its commands
-    Stop(Name),
-    /// Run the session that `start` starts
-    #[command(hide = true)]
-    Serve(Box<Start>),
-}
-
-/// Options of `session start`.
-#[derive(Args, Debug)]
-pub struct Start {
-    /// The name of the session
-    pub name: String,
-    /// End the session after this time without commands, such as 10s or 2m
-    #[arg(long, value_name = "TIME", value_parser = duration)]
-    pub idle: Option<Duration>,
-    /// Write at the end a policy that allows what the commands did and nothing more; extend it if
-    /// it exists. NAME is a file in ~/.config/lind/policies
-    #[arg(long, value_name = "NAME|FILE", conflicts_with = "explain")]
-    pub learn: Option<PathBuf>,
-    /// Print the mounts, the rules and the grates that enforce them; start nothing
-    #[arg(long)]
-    pub explain: bool,
-    /// Print the explanation as JSON
-    #[arg(long, requires = "explain")]
-    pub json: bool,
-    /// Options of the sandbox.
-    #[command(flatten)]
-    pub options: Options,
-}
-
-/// Options of `session exec`.
-#[derive(Args, Debug, Default)]
-pub struct Exec {
-    /// Start the command in DIR, a path of the guest [default: the current directory if it is
-    /// mounted, else the session's]
-    #[arg(short, long, value_name = "DIR")]
-    pub workdir: Option<PathBuf>,
-    /// Set a variable in the command's environment; without =VALUE, pass on its value
-    #[arg(short, long, value_name = "NAME[=VALUE]")]
-    pub env: Vec<OsString>,
-    /// Kill the command and all that it has started after this time, such as 10s or 2m, and exit
-    /// with status 124
-    #[arg(long, value_name = "TIME", value_parser = duration)]
-    pub timeout: Option<Duration>,
-    /// Limits of this command, within those of the session.
-    #[command(flatten)]
-    pub amounts: Amounts,
-    /// The name of the session
-    pub name: String,
-    /// The command and its arguments
-    #[arg(required = true, value_name = "COMMAND", trailing_var_arg = true)]
-    pub command: Vec<OsString>,
-}
-
-impl Exec {
-    /// The `session exec` that a `run --session` stands for. None without that option.
-    ///
-    /// # Errors
-    /// When the line has options that only the whole session can have.
-    pub fn of_run(run: &RunOptions) -> Result<Option<Exec>> {
-        let Some(name) = run.session.clone() else { return Ok(None) };
-        let options = &run.options;
-        let own = Options {
-            workdir: options.workdir.clone(),
-            env: options.env.clone(),
-            timeout: options.timeout,
-            amounts: options.amounts.clone(),
-            ..Options::default()
-        };
-        ensure!(
-            !run.explain && format!("{options:?}") == format!("{own:?}"),
-            "--session allows only -w, -e, --timeout and limits; give other options to `lind-boot session start {name}`"
-        );
-        let Options { workdir, env, timeout, amounts, .. } = own;
-        Ok(Some(Exec { workdir, env, timeout, amounts, name, command: run.command.clone() }))
-    }
-
-    /// A `session exec` line without options, which needs no parser.
-    fn plain(words: &[OsString]) -> Option<Exec> {
-        let [_, session, exec, name, rest @ ..] = words else { return None };
-        let command = if rest.first().is_some_and(|word| word == "--") { rest.get(1..)? } else { rest };
-        let plain = |word: &OsString| !word.as_encoded_bytes().starts_with(b"-");
-        let ours = session == "session" && exec == "exec" && plain(name) && command.first().is_some_and(plain);
-        let name = name.to_str().filter(|_| ours)?.to_owned();
-        Some(Exec { name, command: command.to_vec(), ..Exec::default() })
-    }
-}
 
 /// Runs a `session exec` line without options before anything else is set up: it shall cost little
 /// more than the program itself.
 pub fn exec_at_once() -> Option<u8> {
     let words: Vec<OsString> = std::env::args_os().collect();
     Exec::plain(&words).map(|line| exec(&line))
-}
-
-/// The name of a session.
-#[derive(Args, Debug)]
-pub struct Name {
-    /// The name of the session
-    pub name: String,
-}
-
-/// Options of `session ls`.
-#[derive(Args, Debug)]
-pub struct Ls {
-    /// Print JSON
-    #[arg(long)]
-    pub json: bool,
-}
-
-/// Options of `session signal`.
-#[derive(Args, Debug)]
-pub struct Signal {
-    /// The name of the session
-    pub name: String,
-    /// The signal: a name or a number
-    #[arg(value_parser = control::signal)]
-    pub signal: u8,
-    /// Signal only this command, by the number that `ls` shows
-    #[arg(long)]
-    pub id: Option<u32>,
 }
 
 /// Runs a command on sessions, and returns the exit status.
@@ -180,27 +47,4 @@ pub fn run(command: Command) -> Result<u8, Failure> {
         Command::Stop(name) => control::stop(&name.name),
     }?;
     Ok(0)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::cli::{Cli, Command as Top};
-    use clap::Parser;
-
-    #[test]
-    fn plain_lines_say_what_the_parser_says() {
-        for line in [&["n", "--", "a", "-x"][..], &["n", "a", "b"], &["n", "a", "--", "-w"]] {
-            let words: Vec<OsString> =
-                ["lind-boot", "session", "exec"].iter().chain(line).map(OsString::from).collect();
-            let plain = Exec::plain(&words).unwrap_or_else(|| panic!("{line:?} is plain"));
-            let Some(Top::Session(Command::Exec(parsed))) = Cli::parse_from(&words).command else { panic!("{line:?}") };
-            assert_eq!(format!("{plain:?}"), format!("{parsed:?}"));
-        }
-        for line in [&["-w", "/", "n", "a"][..], &["n"], &["n", "--"], &["n", "-w", "/", "a"], &[]] {
-            let words: Vec<OsString> =
-                ["lind-boot", "session", "exec"].iter().chain(line).map(OsString::from).collect();
-            assert!(Exec::plain(&words).is_none(), "{line:?}");
-        }
-    }
 }

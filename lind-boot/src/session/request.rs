@@ -11,7 +11,8 @@ use lind_kernel::text::shown;
 use serde_json::{Value, json};
 
 use super::wire::{self, FILES, VERSION};
-use crate::sandbox::{Amounts, Surroundings, limited};
+use crate::cli::sandbox::Amounts;
+use crate::sandbox::{Surroundings, limited};
 
 /// The first message of a connection.
 pub enum Request {

@@ -6,11 +6,12 @@ use std::os::unix::net::{UnixListener, UnixStream};
 
 use anyhow::{Context, Result, bail};
 
-use super::Start;
 use super::orders::Orders;
 use super::place::Place;
 use super::server::{About, Server};
-use crate::run::{Attendant, Failure};
+use crate::cli::session::Start;
+use crate::failure::Failure;
+use crate::launch::Attendant;
 use crate::sandbox;
 
 /// Becomes the session. Standard output is a pipe to the process that waits for it to be ready,

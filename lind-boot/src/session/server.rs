@@ -30,7 +30,7 @@ use super::orders::{News, Order, Orders};
 use super::request::{Line, Meanwhile, Request};
 use super::terminal::{self, Terminal};
 use super::wire::{self, Incoming, Outgoing};
-use crate::denials::Denials;
+use crate::launch::denials::Denials;
 use crate::sandbox::Surroundings;
 
 /// The stack of the thread, in bytes.

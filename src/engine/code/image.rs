@@ -25,17 +25,15 @@ use crate::code::compile::{Compiler, LOOK};
 use crate::code::cwasm::{self, Compiled, Kind, Refused};
 use crate::code::ending;
 use crate::code::engines::Engines;
-use crate::code::key::{CodeStore, Compiles};
-use crate::code::link::{Link, Told};
+use crate::code::key::{CodeStore, Compiles, Elsewhere};
 use crate::code::progress::{self, Shown};
 use crate::code::remember::{of_source, remember};
 use crate::code::signature::Checks;
+use crate::code::source::{hash_of, not_a_program, read_source};
 use crate::code::validate::Facts;
 use crate::code::verified::{FileState, Note, read_unwritten};
+use crate::code::wire::Told;
 use lind_kernel::lock::Locked;
-
-/// The largest .wasm that is read.
-const MAX_WASM: u64 = 512 << 20;
 
 /// The most programs that are kept in memory. Beyond that, the least recently used one is dropped.
 const KEPT: usize = 128;
@@ -74,7 +72,7 @@ enum By {
     /// This process.
     Here(Box<Compiler>),
     /// Another process.
-    There(Arc<Link>),
+    There(Arc<dyn Elsewhere>),
 }
 
 /// Marks a module as being compiled as long as it lives.
@@ -118,7 +116,7 @@ impl<P> Images<P> {
         let secret = matches!(store.compiles, Compiles::Here(_)).then(|| store.secret()).transpose()?;
         let cache = store.cache.map(|cache| Arc::new(Cache::new(cache, store.limit)));
         let compiles = match (store.compiles, secret) {
-            (Compiles::There(link), _) => By::There(link),
+            (Compiles::There(other), _) => By::There(other),
             (_, Some(secret)) => {
                 ending::at_signals();
                 By::Here(Box::new(Compiler { engines: Arc::clone(&engines), secret, cache: cache.clone() }))
@@ -267,8 +265,8 @@ impl<P> Images<P> {
         match (cwasm::open(&self.checks, code.as_fd()), &self.compiles) {
             (Ok(compiled), _) => self.image(compiled),
             // The signing key has been replaced since this process began.
-            (Err(Refused::Untrusted), By::There(link)) => {
-                let opened = cwasm::open(&link.keys()?.0, code.as_fd());
+            (Err(Refused::Untrusted), By::There(other)) => {
+                let opened = cwasm::open(&other.checks()?, code.as_fd());
                 self.image(opened.map_err(|refused| not_accepted(&refused))?)
             }
             (Err(refused), By::Here(_) | By::There(_)) => Err(not_accepted(&refused)),
@@ -327,7 +325,7 @@ impl<P> Images<P> {
                 code.write_all_at(&bytes, 0)?;
                 Ok(code.into())
             }
-            By::There(link) => link.compile(module.as_fd(), gone, shown(0).as_mut()),
+            By::There(other) => other.compile(module.as_fd(), gone, shown(0).as_mut()),
         }
     }
 
@@ -336,7 +334,7 @@ impl<P> Images<P> {
         let Some(cache) = self.cache.as_ref().filter(|cache| cache.keeps()) else { return };
         match &self.compiles {
             By::Here(_) => remember(cache, &self.checks, file),
-            By::There(link) => link.remember(file.as_fd()),
+            By::There(other) => other.remember(file.as_fd()),
         }
     }
 
@@ -410,49 +408,6 @@ fn refused(path: &str, error: anyhow::Error) -> LoadError {
 
 fn not_accepted(refused: &Refused) -> anyhow::Error {
     anyhow::anyhow!("our own compiled code was not accepted: {refused:?}")
-}
-
-/// The hash of a file's bytes, which are mostly not needed.
-pub fn hash_of(file: &File) -> Result<blake3::Hash> {
-    let mut hasher = blake3::Hasher::new();
-    each_piece(file, |piece| {
-        hasher.update(piece);
-    })?;
-    Ok(hasher.finalize())
-}
-
-/// The bytes of a file, whatever its descriptor's offset is.
-pub fn read_source(file: &File) -> Result<Vec<u8>> {
-    let mut wasm = Vec::new();
-    each_piece(file, |piece| wasm.extend(piece))?;
-    Ok(wasm)
-}
-
-/// The reason why a file that is neither a module nor compiled code does not run.
-pub fn not_a_program(kind: &Kind) -> anyhow::Error {
-    match kind {
-        Kind::OfHost => anyhow::anyhow!("a program for the host, not for a cage: compile its source with lind_compile"),
-        _ => anyhow::anyhow!("not a WebAssembly program (.wasm or .cwasm)"),
-    }
-}
-
-fn each_piece(file: &File, mut take: impl FnMut(&[u8])) -> Result<()> {
-    const PIECE: usize = 256 << 10;
-    let (mut piece, mut at) = (Vec::new(), 0);
-    // A guest may have used up the memory.
-    piece.try_reserve_exact(PIECE).map_err(|_| std::io::Error::from_raw_os_error(libc::ENOMEM))?;
-    piece.resize(PIECE, 0);
-    loop {
-        let got = file.read_at(&mut piece, at)?;
-        if got == 0 {
-            return Ok(());
-        }
-        take(&piece[..got]);
-        at += got as u64;
-        if at > MAX_WASM {
-            bail!("larger than {} MiB", MAX_WASM >> 20);
-        }
-    }
 }
 
 /// The data of compiled code. Without a descriptor for them the program writes its data itself, as

@@ -11,8 +11,9 @@ use wasmtime::Module;
 
 use crate::code::cwasm::{self, Kind, Refused};
 use crate::code::engines::COMPILED_FORMAT;
-use crate::code::image::{Images, not_a_program, read_source};
+use crate::code::image::Images;
 use crate::code::manifest::{FILTER, Manifest};
+use crate::code::source::{not_a_program, read_source};
 use crate::code::validate::{self, Entry};
 use crate::code::wasi;
 

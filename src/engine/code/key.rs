@@ -14,10 +14,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
-use rustix::fd::{AsFd, OwnedFd};
+use lind_kernel::runtime::Gone;
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use crate::code::cache::{self, USUAL_LIMIT};
-use crate::code::link::Link;
+use crate::code::progress::Shown;
 use crate::code::signature::{Checks, Secret};
 
 /// The beginning of error messages.
@@ -49,7 +50,28 @@ pub(crate) enum Compiles {
     /// This process, which runs no guests and holds the user's key.
     Here([u8; 32]),
     /// Another process.
-    There(Arc<Link>),
+    There(Arc<dyn Elsewhere>),
+}
+
+/// Another process, which compiles for this one.
+pub(crate) trait Elsewhere: Send + Sync {
+    /// Compiles the module in a file; returns a file of code. `gone` tells whether the waiting
+    /// thread has gone: then the compilation is cancelled.
+    ///
+    /// # Errors
+    /// EINTR when nobody waits any more; the fault of the module; ENOMEM if compiling it takes more
+    /// memory than there is.
+    fn compile(&self, module: BorrowedFd<'_>, gone: Option<Gone<'_>>, shown: Option<&mut Shown>) -> Result<OwnedFd>;
+
+    /// Makes later starts of a file quick: they need not read it. A failure costs time, not
+    /// correctness; so does a busy compiler.
+    fn remember(&self, file: BorrowedFd<'_>);
+
+    /// The keys that verify code.
+    ///
+    /// # Errors
+    /// The reason why they cannot be used.
+    fn checks(&self) -> Result<Checks>;
 }
 
 /// The place of key and cache.
@@ -127,27 +149,29 @@ impl CodeStore {
         Self::with_cache(checks, Compiles::Here(key), data, cache)
     }
 
-    /// Like [`CodeStore::open`], for a process that runs guests: the key is not read, and `link`
-    /// compiles. Call it before confinement.
+    /// The store of a process that runs guests: the key is not read, and `other` compiles. `keys`
+    /// are asked for if the ones that verify code are not kept.
     ///
     /// # Errors
     /// The errors of `open`.
-    pub fn beside(link: &Arc<Link>) -> Result<CodeStore> {
+    pub(crate) fn without_secret(
+        other: Arc<dyn Elsewhere>,
+        keys: impl FnOnce() -> Result<(Checks, Kept)>,
+    ) -> Result<CodeStore> {
         let limit = limit()?;
-        let compiles = || Compiles::There(Arc::clone(link));
+        let compiles = Compiles::There(other);
         if let Some(place) = Place::all().next()
             && let Some(checks) = kept_checks(&place.data).context(KEPT)?
         {
-            let store = Self::with_cache(checks, compiles(), &place.data, &place.cache)?;
+            let store = Self::with_cache(checks, compiles, &place.data, &place.cache)?;
             return Ok(CodeStore { limit, ..store });
         }
-        Ok(match link.keys()? {
+        Ok(match keys()? {
             (checks, Kept::In(data, cache)) => {
-                CodeStore { limit, ..Self::with_cache(checks, compiles(), &data, &cache)? }
+                CodeStore { limit, ..Self::with_cache(checks, compiles, &data, &cache)? }
             }
             (checks, Kept::Nowhere(why)) => {
-                let (compiles, unkept) = (compiles(), Some(why));
-                CodeStore { checks, compiles, cache: None, private: Vec::new(), limit, unkept }
+                CodeStore { checks, compiles, cache: None, private: Vec::new(), limit, unkept: Some(why) }
             }
         })
     }

@@ -5,10 +5,9 @@
 
 #![allow(unsafe_code)]
 
-use std::fmt;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
@@ -20,19 +19,15 @@ use rustix::io::Errno as HostErrno;
 use rustix::process::{Pid, WaitOptions, waitpid};
 
 use crate::code::compile::LOOK;
-use crate::code::key::Kept;
+use crate::code::key::{CodeStore, Elsewhere, Kept};
 use crate::code::progress::Shown;
 use crate::code::serve;
 use crate::code::signature::Checks;
 use crate::code::walls::{self, Wall, Walls};
-use crate::code::wire::{self, Answer, Heard, Request};
+use crate::code::wire::{self, ASKED_AT_ONCE, Answer, Heard, Request, Told};
 
 /// How long a caller waits for space for one more request.
 const ROOM: Duration = Duration::from_millis(4);
-
-/// The most modules that are asked for at once; further ones wait here. The compiler process has to
-/// keep two descriptors for each.
-pub const ASKED_AT_ONCE: usize = 16;
 
 /// How long a start waits for work that only saves later starts time.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -53,29 +48,6 @@ struct Turn<'a>(&'a Mutex<usize>);
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
         *self.0.locked() -= 1;
-    }
-}
-
-/// An error of the compiler process.
-#[derive(Debug)]
-pub struct Told {
-    /// The error for the caller.
-    pub errno: Errno,
-    reason: String,
-}
-
-impl fmt::Display for Told {
-    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
-        to.write_str(&self.reason)
-    }
-}
-
-impl std::error::Error for Told {}
-
-impl Told {
-    /// An error, with a reason for people.
-    pub fn new(errno: Errno, reason: impl Into<String>) -> Told {
-        Told { errno, reason: reason.into() }
     }
 }
 
@@ -138,37 +110,6 @@ impl Link {
         Ok(walls::of_bytes(&self.ask(Request::Walls, None, None, &mut |_, _| ())?.0))
     }
 
-    /// Compiles the module in a file; returns a file of code. `gone` tells whether the waiting
-    /// thread has gone: then the compilation is cancelled.
-    ///
-    /// # Errors
-    /// EINTR when nobody waits any more; the fault of the module; ENOMEM if compiling it takes more
-    /// memory than there is.
-    pub fn compile(
-        &self,
-        module: BorrowedFd<'_>,
-        gone: Option<Gone<'_>>,
-        mut shown: Option<&mut Shown>,
-    ) -> Result<OwnedFd> {
-        let _turn = self.turn(gone)?;
-        let count = |number| usize::try_from(number).unwrap_or(usize::MAX);
-        let mut progress = |begun, functions| {
-            if let Some(shown) = &mut shown {
-                shown.told(count(begun), count(functions));
-            }
-        };
-        let (_, code) = self.ask(Request::Compile, Some(module), gone, &mut progress)?;
-        code.context("the compiler process sent no code")
-    }
-
-    /// Makes later starts of a file quick: they need not read it. A failure costs time, not
-    /// correctness; so does a busy compiler.
-    pub fn remember(&self, file: BorrowedFd<'_>) {
-        let began = Instant::now();
-        let late = || began.elapsed() > PATIENCE;
-        let _ = self.ask(Request::Remember, Some(file), Some(&late), &mut |_, _| ());
-    }
-
     fn turn(&self, gone: Option<Gone<'_>>) -> Result<Turn<'_>> {
         loop {
             let mut asked = self.asked.locked();
@@ -223,6 +164,46 @@ impl Link {
                 Err(error) => return Err(of_host(error, "cannot receive from the compiler process")),
             }
         }
+    }
+}
+
+impl CodeStore {
+    /// Like [`CodeStore::open`], for a process that runs guests: the key is not read, and `link`
+    /// compiles. Call it before confinement.
+    ///
+    /// # Errors
+    /// The errors of `open`.
+    pub fn beside(link: &Arc<Link>) -> Result<CodeStore> {
+        CodeStore::without_secret(Arc::clone(link) as Arc<dyn Elsewhere>, || link.keys())
+    }
+}
+
+impl Elsewhere for Link {
+    fn compile(
+        &self,
+        module: BorrowedFd<'_>,
+        gone: Option<Gone<'_>>,
+        mut shown: Option<&mut Shown>,
+    ) -> Result<OwnedFd> {
+        let _turn = self.turn(gone)?;
+        let count = |number| usize::try_from(number).unwrap_or(usize::MAX);
+        let mut progress = |begun, functions| {
+            if let Some(shown) = &mut shown {
+                shown.told(count(begun), count(functions));
+            }
+        };
+        let (_, code) = self.ask(Request::Compile, Some(module), gone, &mut progress)?;
+        code.context("the compiler process sent no code")
+    }
+
+    fn remember(&self, file: BorrowedFd<'_>) {
+        let began = Instant::now();
+        let late = || began.elapsed() > PATIENCE;
+        let _ = self.ask(Request::Remember, Some(file), Some(&late), &mut |_, _| ());
+    }
+
+    fn checks(&self) -> Result<Checks> {
+        Ok(self.keys()?.0)
     }
 }
 

@@ -4,10 +4,11 @@
 //! A program for WASI gets an adapter ([`wasi`]), a module is checked ([`validate`], [`manifest`],
 //! [`filter_verifier`]), its start-up data is computed ([`data_image`]), it is compiled
 //! ([`compile`], [`engines`], [`progress`]), and the result is kept in a signed file ([`cwasm`],
-//! [`cache`], [`key`], [`signature`], [`verified`], [`remember`]). [`image`] ties these together;
-//! [`inspect`] describes files to people. Beside a process that runs guests, another one compiles
-//! and signs: [`link`] is its caller, [`serve`] its work, [`wire`] the messages between them,
-//! [`walls`] its confinement. [`ending`] ends a compilation. [`own_code`] is the runner's.
+//! [`cache`], [`key`], [`signature`], [`verified`], [`remember`]). [`source`] reads the file of a
+//! module, [`image`] ties these together, and [`inspect`] describes files to people. Beside a
+//! process that runs guests, another one compiles and signs: [`link`] is its caller, [`serve`] its
+//! work, [`wire`] the messages between them, [`walls`] its confinement. [`ending`] ends a
+//! compilation. [`own_code`] is the runner's.
 //!
 //! A security reviewer starts here: only code that this folder lets through is executed.
 
@@ -29,6 +30,7 @@ pub mod progress;
 pub(crate) mod remember;
 pub(crate) mod serve;
 pub(crate) mod signature;
+pub(crate) mod source;
 pub mod takes;
 pub(crate) mod trap_table;
 pub(crate) mod validate;

@@ -9,8 +9,8 @@ use rustix::fd::AsFd;
 
 use crate::code::cache::{Cache, name_in_cache};
 use crate::code::cwasm::{self, Compiled, Kind};
-use crate::code::image::{hash_of, read_source};
 use crate::code::signature::Checks;
+use crate::code::source::{hash_of, read_source};
 use crate::code::verified::{FileState, Note, read_unwritten};
 
 /// Notes that the code of a module or a .cwasm is in the cache, or puts that of a .cwasm there. A

@@ -27,14 +27,13 @@ use crate::code::cache::Cache;
 use crate::code::compile::{AT_ONCE, Compiler, LOOK, fits, most, needs};
 use crate::code::ending;
 use crate::code::engines::{Engines, NoMemories};
-use crate::code::image::read_source;
 use crate::code::key::{CodeStore, Kept};
-use crate::code::link::{ASKED_AT_ONCE, Told};
 use crate::code::own_code;
 use crate::code::progress;
 use crate::code::remember::remember;
+use crate::code::source::read_source;
 use crate::code::walls::{self, Wall, Walls};
-use crate::code::wire::{self, Answer, Heard, Request};
+use crate::code::wire::{self, ASKED_AT_ONCE, Answer, Heard, Request, Told};
 
 /// The events of a socket whose other end is closed.
 const GONE: PollFlags = PollFlags::HUP.union(PollFlags::RDHUP).union(PollFlags::ERR);

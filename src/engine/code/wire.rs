@@ -5,6 +5,7 @@
 //! answers come. A caller that has exited has closed its end. Both sides look at what they get: the
 //! one that compiles may be asked by a runner that a guest has taken over.
 
+use std::fmt;
 use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -15,6 +16,33 @@ use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recvmsg, sendmsg, socketpair,
 };
+
+/// The most modules that are asked for at once; further ones wait here. The compiler process has to
+/// keep two descriptors for each.
+pub const ASKED_AT_ONCE: usize = 16;
+
+/// An error of the compiler process.
+#[derive(Debug)]
+pub struct Told {
+    /// The error for the caller.
+    pub errno: Errno,
+    reason: String,
+}
+
+impl fmt::Display for Told {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.write_str(&self.reason)
+    }
+}
+
+impl std::error::Error for Told {}
+
+impl Told {
+    /// An error, with a reason for people.
+    pub fn new(errno: Errno, reason: impl Into<String>) -> Told {
+        Told { errno, reason: reason.into() }
+    }
+}
 
 /// The requests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

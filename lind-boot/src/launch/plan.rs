@@ -1,0 +1,88 @@
+//! A plan: everything that the launcher needs to know.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use crate::cli::{PerfFormat, Run};
+
+/// A run to launch, from the options of a line or from a sandbox.
+pub struct Plan {
+    /// The directory that becomes the guest's root. None for the default.
+    pub root: Option<PathBuf>,
+    /// The image whose entries are mounted in the root, if the root is not that directory itself.
+    pub image: Option<PathBuf>,
+    /// Directories of the host that are mounted in the root, and whether the guest may change them.
+    pub mounted: Vec<(PathBuf, bool)>,
+    /// The guest's paths of those that it may change.
+    pub volumes: Vec<PathBuf>,
+    /// The guest's directories in which a grate may show other files than the kernel sees.
+    pub in_grates: Vec<PathBuf>,
+    /// The variables of the environment, as options name them.
+    pub env: Vec<OsString>,
+    /// The guest's working directory.
+    pub cwd: OsString,
+    /// The host name that guests see, if not the host's own.
+    pub host_name: Option<String>,
+    /// The number of descriptors behind the standard ones that the program gets.
+    pub preserved: u32,
+    /// The limit of memory of each cage, in MiB.
+    pub memory: u64,
+    /// The limit of file descriptors of each cage.
+    pub files: u64,
+    /// Whether to refuse to run unless every wall is up.
+    pub require_confinement: bool,
+    /// The format of the report about calls at exit, if one is wanted.
+    pub perf: Option<PerfFormat>,
+    /// Whether to print the functions on the stack when a program traps.
+    pub backtrace: bool,
+    /// Whether to print which walls confine the guest, what is compiled, and how the program ended.
+    pub verbose: bool,
+    /// Directories of grates besides our own.
+    pub grates: Vec<PathBuf>,
+    /// A file with grates that come before those on the line.
+    pub stack: Option<PathBuf>,
+    /// Whether the first grate only describes what it would do.
+    pub explain: bool,
+    /// The grates with their options, the program and its arguments.
+    pub program: Vec<OsString>,
+    /// The position of the command's name in `program`, behind the grates. None if only the grates
+    /// know.
+    pub command: Option<usize>,
+    /// Modules that are compiled meanwhile, for commands to come.
+    pub ahead: Vec<PathBuf>,
+}
+
+impl From<Run> for Plan {
+    fn from(run: Run) -> Plan {
+        Plan {
+            root: run.root,
+            image: None,
+            mounted: Vec::new(),
+            volumes: Vec::new(),
+            in_grates: Vec::new(),
+            env: run.env,
+            cwd: run.cwd,
+            host_name: None,
+            preserved: 0,
+            memory: run.memory,
+            files: run.files,
+            require_confinement: run.require_confinement,
+            perf: run.perf,
+            backtrace: run.backtrace,
+            verbose: run.verbose,
+            grates: run.grates,
+            stack: run.stack,
+            explain: run.explain,
+            program: run.program,
+            command: None,
+            ahead: Vec::new(),
+        }
+    }
+}
+
+impl Default for Plan {
+    /// The plan of a line without options, and without a program.
+    fn default() -> Plan {
+        Plan::from(Run::default())
+    }
+}

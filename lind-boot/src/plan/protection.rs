@@ -1,0 +1,119 @@
+//! The options of the write filter for protected names of volumes: files with such names cannot be
+//! changed or created.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use super::policy::Policy;
+use super::repository;
+use super::volume::{Volume, inside};
+
+/// The prefix of a name that is protected in all repositories.
+const IN_GIT: &str = "**/.git/";
+
+/// The most names of a protected directory that are checked for links.
+const NAMES: usize = 1000;
+
+/// The options. Empty if nothing is protected.
+pub fn words(policy: &Policy, volumes: &[Volume]) -> Vec<OsString> {
+    let mut words: Vec<OsString> = Vec::new();
+    let changed = || volumes.iter().filter(|volume| volume.can_be_changed() && volume.host.is_dir());
+    let repositories = repository::unusual(volumes);
+    for volume in changed() {
+        words.extend(policy.protected().map(|name| option("protect", &volume.guest.join(name))));
+        let linked = policy.protected().flat_map(|name| where_links_lead(volume, name));
+        let hidden = hidden(volume, policy).into_iter().flat_map(|name| where_links_lead(volume, &name));
+        words.extend(
+            linked.chain(hidden).filter_map(|path| inside(&path, volumes)).map(|path| option("protect", &path)),
+        );
+        if policy.hidden {
+            words.push(option("hidden", &volume.guest));
+        }
+        // A file with a short name beside its own can be opened as `GIT~1`.
+        if policy.protect.iter().any(|name| name.starts_with("**/")) && has_short_names(&volume.host) {
+            words.push(option("protect", &volume.guest.join("**/*~?")));
+        }
+    }
+    if policy.hidden && !words.is_empty() {
+        words.push(option("harmless", Path::new(&policy.except.join("/"))));
+    }
+    for repository in &repositories {
+        let own = policy.protected().filter_map(|name| name.strip_prefix(IN_GIT));
+        words.extend(own.map(|name| option("protect", &repository.join(name))));
+    }
+    // A file of this name makes git take its directory for a repository, and use the `config`
+    // beside it.
+    if policy.protect.iter().any(|name| name.starts_with(IN_GIT)) {
+        for volume in changed() {
+            words.push(option("confine", &volume.guest.join("**/HEAD")));
+            words.push(option("inside", &volume.guest.join("**/.git")));
+        }
+        words.extend(repositories.iter().map(|repository| option("inside", repository)));
+    }
+    words
+}
+
+fn option(name: &str, path: &Path) -> OsString {
+    let mut word = OsString::from(format!("--{name}="));
+    word.push(path);
+    word
+}
+
+/// The names at the top of a volume that are protected for their leading dot, as patterns of a
+/// policy.
+fn hidden(volume: &Volume, policy: &Policy) -> Vec<String> {
+    if !policy.hidden {
+        return Vec::new();
+    }
+    let entries = std::fs::read_dir(&volume.host).into_iter().flatten().filter_map(Result::ok);
+    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+    let names = names.filter(|name| name.starts_with('.') && !policy.except.iter().any(|except| except == name));
+    names.take(NAMES).map(|name| format!("**/{name}")).collect()
+}
+
+/// Whether the file system gives files short names (8.3) beside their own.
+fn has_short_names(folder: &Path) -> bool {
+    // FAT, NTFS with its two drivers, and FUSE on a block device, which is usually one of the two.
+    const KINDS: [i64; 4] = [0x4d44, 0x5346_544e, 0x7366_746e, 0x6573_5546];
+    rustix::fs::statfs(folder).is_ok_and(|found| KINDS.contains(&found.f_type))
+}
+
+/// The targets of the host's links with a protected name at the top of a volume, or in a protected
+/// directory: a tool follows them, and so could a program that changes a target.
+fn where_links_lead(volume: &Volume, name: &str) -> Vec<PathBuf> {
+    let Some(name) = name.strip_prefix("**/").filter(|name| !name.contains('*')) else { return Vec::new() };
+    let path = volume.host.join(name);
+    let Ok(found) = path.canonicalize() else { return Vec::new() };
+    let entries = std::fs::read_dir(&path).into_iter().flatten().take(NAMES).filter_map(Result::ok);
+    let links = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_symlink()));
+    let led = links.filter_map(|entry| entry.path().canonicalize().ok());
+    std::iter::once(found).filter(|found| *found != path).chain(led).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn links_that_tools_follow_are_followed() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path().canonicalize().unwrap();
+        let project = folder.join("p");
+        std::fs::create_dir_all(project.join(".git/hooks")).unwrap();
+        std::fs::create_dir_all(project.join("tools/vs")).unwrap();
+        std::fs::write(project.join("tools/hook"), "").unwrap();
+        std::fs::write(folder.join("outside"), "").unwrap();
+        symlink("../../tools/hook", project.join(".git/hooks/pre-commit")).unwrap();
+        symlink("../../../outside", project.join(".git/hooks/post-commit")).unwrap();
+        symlink("tools/vs", project.join(".vscode")).unwrap();
+        symlink("nowhere", project.join(".envrc")).unwrap();
+        let volume = Volume { host: project, guest: "/g".into(), read_only: false, overlay: None };
+        let protect = ["**/.git/hooks", "**/.vscode", "**/.envrc"].map(str::to_owned).to_vec();
+        let found = words(&Policy { protect, ..Policy::default() }, &[volume]);
+        let found: Vec<_> = found.iter().map(|word| word.to_str().unwrap()).collect();
+        assert_eq!(found[3..5], ["--protect=/g/tools/hook", "--protect=/g/tools/vs"]);
+        assert_eq!(found[5..], ["--confine=/g/**/HEAD", "--inside=/g/**/.git"]);
+    }
+}
