@@ -13,11 +13,11 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import signal
 import sys
 import tempfile
 from pathlib import Path
 
+from bench import cli
 from bench.model import REPOSITORY, Failed
 from bench.report import report
 from bench.selection import available, plan, select
@@ -28,10 +28,10 @@ def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
     def at(path: str) -> Path:
         return Path(path).resolve()
 
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = cli.parser_of(__doc__)
     parser.add_argument("prefixes", nargs="*", metavar="PREFIX", help="start of a file name in tests/benchmarks")
     parser.add_argument("-o", "--out", type=Path, metavar="FILE", help="write JSON instead of the table")
-    parser.add_argument("--rounds", type=int, default=5, metavar="N", help="runs of each column (default 5)")
+    parser.add_argument("--rounds", type=cli.positive, default=5, metavar="N", help="runs of each column (default 5)")
     parser.add_argument("--compare", type=Path, metavar="OLD.json", help="print what changed beyond noise")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="draw the ratios, as .svg or .png")
     parser.add_argument("--dir", type=Path, metavar="DIR", help="where all columns run (default: lindfs)")
@@ -44,8 +44,6 @@ def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--lind-boot", type=at, default=REPOSITORY / "target/release/lind-boot", help=argparse.SUPPRESS)
     parser.add_argument("--lind-compile", type=at, default=REPOSITORY / "scripts/lind_compile", help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
-    if options.rounds < 1:
-        parser.error("--rounds: at least 1")
     # A wrong file is reported before anything is measured.
     if options.compare:
         check_old(parser, options.compare)
@@ -88,17 +86,12 @@ def require_packages(options: argparse.Namespace) -> None:
 
 def main() -> int:
     options = parse_arguments()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    try:
-        names = available(options.benchmarks)
-        if options.list:
-            print("\n".join(names))
-            return 0
-        require_packages(options)
-        groups = plan(options.benchmarks, names, select(names, options.prefixes))
-    except Failed as failure:
-        print(f"benchrunner: {failure}", file=sys.stderr)
-        return 2
+    names = available(options.benchmarks)
+    if options.list:
+        print("\n".join(names))
+        return 0
+    require_packages(options)
+    groups = plan(options.benchmarks, names, select(names, options.prefixes))
     options.lindfs.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(dir=options.dir or options.lindfs, prefix="bench.") as place:
         session = Session(options, Path(place))
@@ -108,9 +101,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except KeyboardInterrupt:
-        # The temporary files of the run are removed by now.
-        print("benchrunner: interrupted", file=sys.stderr)
-        sys.exit(130)
+    cli.start("benchrunner", main)

@@ -10,22 +10,16 @@ sandbox.json, `scripts/programbench.py --json` programs.json.
 
 from __future__ import annotations
 
-import argparse
-import sys
-
+from bench import cli
 from bench.document import outdated
-from bench.model import REPOSITORY, Failed
+from bench.model import REPOSITORY
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = cli.parser_of(__doc__)
     parser.add_argument("--check", action="store_true", help="change nothing; name the pages that are out of date")
     options = parser.parse_args()
-    try:
-        changed = outdated()
-    except Failed as failure:
-        print(f"performance_page: {failure}", file=sys.stderr)
-        return 2
+    changed = outdated()
     for path, text in changed.items():
         name = path.relative_to(REPOSITORY)
         if options.check:
@@ -37,4 +31,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    cli.start("performance_page", main)

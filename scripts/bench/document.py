@@ -12,10 +12,11 @@ from pathlib import Path
 
 from bench.budgets import verdicts
 from bench.model import REPOSITORY, Failed, Row, Rows
-from bench.overlay import results as overlay_results
-from bench.programs import results as program_results
+from bench.overlay import results as overlay
+from bench.programs import results as programs
 from bench.report import KERNELS, all_rows, cell, kernels_row
-from bench.sandbox import results
+from bench.results import Report, tables
+from bench.sandbox import results as sandbox
 from bench.tables import grid, with_unit
 
 RESULTS = Path("tests/benchmarks/results")
@@ -83,19 +84,9 @@ def section(sections: Callable[[dict], list[tuple[str, str]]], wanted: str, rows
     return part
 
 
-def sandboxes(raw: dict) -> str:
-    """The tables of the sandbox suite."""
-    return "\n\n".join([results.heading(raw), *(f"### {title}\n\n{text}" for title, text in results.sections(raw))])
-
-
-def overlays(raw: dict) -> str:
-    """The tables of the overlay suite."""
-    return "\n\n".join([overlay_results.heading(raw), *(f"### {title}\n\n{text}" for title, text in overlay_results.sections(raw))])
-
-
-def programs(raw: dict) -> str:
-    """The tables of the programs' suite."""
-    return "\n\n".join([program_results.heading(raw), *(f"### {title}\n\n{text}" for title, text in program_results.sections(raw))])
+def suite(of: Report) -> Callable[[dict], str]:
+    """All tables of a suite."""
+    return lambda raw: "\n\n".join(tables(of, raw, "###"))
 
 
 # The parts of pages: page, name, raw file, and the function that makes the part.
@@ -103,13 +94,13 @@ RESULTS_PAGE, PAGE = "tests/benchmarks/RESULTS.md", "docs/performance.md"
 PARTS: list[tuple[str, str, str, Callable[[dict], str]]] = [
     ("README.md", "numbers", "benchmarks.raw.json", numbers),
     (RESULTS_PAGE, "benchmarks", "benchmarks.raw.json", benchmarks),
-    (RESULTS_PAGE, "programs", "programs.json", programs),
-    (RESULTS_PAGE, "sandboxes", "sandbox.json", sandboxes),
-    (RESULTS_PAGE, "overlays", "overlay.json", overlays),
+    (RESULTS_PAGE, "programs", "programs.json", suite(programs.REPORT)),
+    (RESULTS_PAGE, "sandboxes", "sandbox.json", suite(sandbox.REPORT)),
+    (RESULTS_PAGE, "overlays", "overlay.json", suite(overlay.REPORT)),
     (PAGE, "numbers", "benchmarks.raw.json", numbers),
-    (PAGE, "each", "programs.json", section(program_results.sections, "Each program")),
-    (PAGE, "commands", "sandbox.json", section(results.sections, "Commands", ("true", "python", "git-status", "file-write", "small-files"))),
-    (PAGE, "git", "overlay.json", section(overlay_results.sections, "Git")),
+    (PAGE, "each", "programs.json", section(programs.sections, "Each program")),
+    (PAGE, "commands", "sandbox.json", section(sandbox.sections, "Commands", ("true", "python", "git-status", "file-write", "small-files"))),
+    (PAGE, "git", "overlay.json", section(overlay.sections, "Git")),
 ]
 
 

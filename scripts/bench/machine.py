@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 import subprocess
-import time
 from pathlib import Path
 
-from bench.model import REPOSITORY, Failed
+from bench.model import REPOSITORY
 
 
 def first_line_of(command: list[str]) -> str:
@@ -38,37 +36,3 @@ def machine() -> dict[str, str]:
     return {"cpu": cpus[0] if cpus else platform.processor(), "cpus": str(os.cpu_count()), "memory": memory,
             "kernel": f"{platform.system()} {platform.release()} {platform.machine()}",
             "governor": governor.read_text().strip() if governor.exists() else "unknown"}
-
-
-def facts_of_run(form: str, place: Path) -> dict[str, object]:
-    """The first entries of every suite's results. `form` names the suite and the version of its format."""
-    return {
-        "format": form,
-        "date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-        "version": first_line_of(["git", "describe", "--always", "--dirty"]),
-        "machine": machine(),
-        "load": list(os.getloadavg()),
-        "filesystem": filesystem_of(place),
-        "user": "root" if os.geteuid() == 0 else "an ordinary user",
-    }
-
-
-def load_results(file: Path, form: str) -> dict:
-    """The results that a suite wrote into a file."""
-    try:
-        data = json.loads(file.read_text())
-    except (OSError, ValueError) as error:
-        raise Failed(f"{file}: {error}") from error
-    if not isinstance(data, dict) or data.get("format") != form:
-        raise Failed(f"{file}: not a result of {form.split()[0]}")
-    return data
-
-
-def write_results(directory: Path, name: str, data: dict, text: str, page: str) -> list[Path]:
-    """Writes a run's JSON and its page of Markdown, under a name with the time of the run."""
-    directory.mkdir(parents=True, exist_ok=True)
-    stamp = data["date"].replace("-", "").replace(":", "").replace("T", "-").rstrip("Z")
-    files = [directory / f"{name}-{stamp}{suffix}" for suffix in (".json", ".md")]
-    files[0].write_text(text)
-    files[1].write_text(page)
-    return files

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import os
+import shutil
 import statistics
 from pathlib import Path
 
@@ -13,8 +15,45 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 STARTUP = "startup"
 
 
+# The host's tools are looked for here, never where a user has put wrappers.
+NATIVE_PATH = "/usr/local/bin:/usr/bin:/bin"
+
+
 class Failed(Exception):
     """One benchmark cannot be built or run, with the reason. The others carry on."""
+
+
+class Missing(Exception):
+    """A tool is missing: reported in a line, not an error."""
+
+
+class NotOffered(Exception):
+    """A column cannot do this: an empty cell, not a failure."""
+
+
+def found(program: str) -> str:
+    path = shutil.which(program, path=NATIVE_PATH)
+    if path is None:
+        raise Missing(f"{program} is not installed")
+    return path
+
+
+def environment(settings: dict[str, str]) -> dict[str, str]:
+    """The same environment for every column. lind-boot keeps compiled code below HOME."""
+    kept = {name: os.environ[name] for name in ("HOME", "XDG_RUNTIME_DIR", "XDG_CACHE_HOME", "XDG_DATA_HOME") if name in os.environ}
+    return {"PATH": NATIVE_PATH, **settings, **kept}
+
+
+def in_image(image: Path, name: str) -> str:
+    """A program of an image, by its name there."""
+    if not any(os.path.lexists(image / "bin" / (name + suffix)) for suffix in ("", ".cwasm", ".wasm")):
+        raise Missing(f"{name} is not in the image")
+    return name
+
+
+def need_boot(boot: Path) -> None:
+    if not os.access(boot, os.X_OK):
+        raise Missing(f"{boot} is not built")
 
 
 @dataclasses.dataclass(frozen=True)

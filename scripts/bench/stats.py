@@ -26,7 +26,8 @@ def noise(values: Sequence[float]) -> float:
     return quantile(values, 0.75) - quantile(values, 0.25)
 
 
-def differs(before: Sequence[float], after: Sequence[float], share: float = 0.05) -> bool:
-    """Whether the medians differ by more than `share` and by more than the noise of either side."""
+def verdict(before: Sequence[float], after: Sequence[float], least: float | None = None) -> str:
+    """slower or faster if the medians differ by more than 5 % and by more than `least`, or than the noise of either side; else same."""
     old, new = statistics.median(before), statistics.median(after)
-    return abs(new - old) > share * old and abs(new - old) > max(noise(before), noise(after))
+    least = max(noise(before), noise(after)) if least is None else least
+    return "same" if abs(new - old) <= max(0.05 * old, least) else "slower" if new > old else "faster"

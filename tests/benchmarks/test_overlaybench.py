@@ -18,10 +18,12 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPOSITORY / "scripts"))
 
 import overlaybench
+from bench import cli
+from bench import results as shared
 from bench.building import CFLAGS
 from bench.model import Failed
-from bench.overlay import columns, compare, results
-from bench.overlay.measure import Suite
+from bench.overlay import columns, results
+from bench.overlay.measure import Turns
 from bench.overlay.workloads import CASES, Git, LargeEdit, ReadPath
 
 CHILDREN = REPOSITORY / "tests/benchmarks/overlay"
@@ -75,7 +77,7 @@ class Runs(Place):
             lower.mkdir()
             workload.make(lower)
             column = columns.Column(self.children(kind))
-            done = subprocess.run(column.command(workload.words(column)), cwd=lower, env=columns.environment(), capture_output=True, text=True, check=True)
+            done = subprocess.run(column.command(workload.words(column)), cwd=lower, env=columns.settings(), capture_output=True, text=True, check=True)
             found[workload.name] = json.loads(done.stdout)
             found[workload.name]["tree"] = sorted((str(path.relative_to(lower)), path.read_bytes()) for path in lower.glob("large*"))
         return found
@@ -90,7 +92,7 @@ class Runs(Place):
         options = overlaybench.parse([*SMALL, *words])
         children, boot = self.children("c"), self.boot()
         ours = [columns.Overlay(children, boot, self.place), columns.OverlayDirectory(children, boot, self.place)]
-        suite = Suite([columns.Column(children), *ours], self.place, 2, 60)
+        suite = Turns([columns.Column(children), *ours], self.place, 2, 60)
         for workload in overlaybench.workloads.chosen(options):
             suite.run(workload, lambda: None)
         return results.raw(suite, {"child": "c"}, "")
@@ -102,7 +104,7 @@ class Runs(Place):
         self.assertEqual({len(columns) for columns in data["rows"].values()}, {3})
         self.assertEqual({len(values) for row in data["rows"].values() for values in row.values()}, {2, 6})
         self.assertEqual(set(data["growth"]["large edit, middle"]), {"cage with overlay", "cage with overlay-dir"})
-        self.assertIn("| edit |", results.markdown(data))
+        self.assertIn("| edit |", shared.markdown(results.REPORT, data))
 
     def test_a_state_is_a_file_or_a_directory(self) -> None:
         children, lower = self.children("c"), self.place / "project"
@@ -117,27 +119,28 @@ class Runs(Place):
         self.boot()
         (self.place / "boot").write_text(boot)
         children = self.children("c")
-        suite = Suite([columns.Column(children), columns.Overlay(children, self.place / "boot", self.place)], self.place, 1, 60)
+        suite = Turns([columns.Column(children), columns.Overlay(children, self.place / "boot", self.place)], self.place, 1, 60)
         suite.run(LargeEdit(self.options, "middle"), lambda: None)
-        self.assertIn("below the overlays has changed", suite.results.failed["large edit, middle"])
-        self.assertIn("has seen", suite.results.failed["large edit, middle, cage with overlay"])
+        self.assertIn("below the overlays has changed", suite.failed["large edit, middle"])
+        self.assertIn("has seen", suite.failed["large edit, middle, cage with overlay"])
 
 
 def result(**rows: list[float]) -> dict:
-    return {"format": results.FORMAT, "failed": {}, "options": {}, "rows": {row: {"bare": values} for row, values in rows.items()}}
+    return {"format": results.REPORT.form, "failed": {}, "machine": {}, "options": {}, "rows": {row: {"bare": values} for row, values in rows.items()}}
 
 
 class Compare(Place):
-    def test_red_needs_five_percent_and_ten_milliseconds(self) -> None:
+    def test_slower_needs_five_percent_and_ten_milliseconds(self) -> None:
         old = result(a=[0.1] * 5, b=[1.0] * 5, c=[0.010] * 5, d=[1.0] * 5)
         new = result(a=[0.112] * 5, b=[1.04] * 5, c=[0.019] * 5, d=[0.5] * 5)
-        self.assertEqual([change.red for change in compare.changes(old, new)], [True, False, False, False])
+        verdicts = [change.verdict for change in shared.changes(results.REPORT, old, new)]
+        self.assertEqual(verdicts, ["slower", "same", "same", "faster"])
 
     def test_what_does_not_go_together_is_refused(self) -> None:
         with self.assertRaisesRegex(Failed, "not in both: b"):
-            compare.changes(result(a=[1.0]), result(a=[1.0], b=[1.0]))
+            shared.changes(results.REPORT, result(a=[1.0]), result(a=[1.0], b=[1.0]))
         with self.assertRaisesRegex(Failed, "other options"):
-            compare.changes(result(a=[1.0]), result(a=[1.0]) | {"options": {"n": 1}})
+            shared.changes(results.REPORT, result(a=[1.0]), result(a=[1.0]) | {"options": {"n": 1}})
 
     def test_the_status_says_it(self) -> None:
         files = []
@@ -146,10 +149,10 @@ class Compare(Place):
             files[-1].write_text(json.dumps(data))
         old, slow, bad = map(str, files)
         with contextlib.redirect_stdout(io.StringIO()) as out:
-            self.assertEqual((overlaybench.run_compare([old, old]), overlaybench.run_compare([old, slow])), (0, 1))
-        self.assertIn("RED", out.getvalue())
+            self.assertEqual((cli.compare(results.REPORT, [old, old]), cli.compare(results.REPORT, [old, slow])), (0, 1))
+        self.assertIn("| slower |", out.getvalue())
         with self.assertRaises(Failed):
-            overlaybench.run_compare([old, bad])
+            cli.compare(results.REPORT, [old, bad])
 
 
 if __name__ == "__main__":

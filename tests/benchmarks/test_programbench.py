@@ -16,10 +16,12 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPOSITORY / "scripts"))
 
 import programbench
-from bench.model import Failed
+from bench import cli
+from bench import results as shared
+from bench.model import Failed, Missing
 from bench.programs import columns, results, rows
 from bench.sandbox.measure import Suite
-from bench.sandbox.model import Missing, Row
+from bench.sandbox.model import Row
 
 # Runs the command of the image on Linux, in the directory that it is given.
 FAKE_BOOT = """#!/bin/sh
@@ -57,7 +59,7 @@ class Runs(unittest.TestCase):
         self.assertEqual(data["failed"], {})
         for name in (columns.DEBIAN, columns.CAGE):
             self.assertEqual([len(values) for values in data["rows"]["bash loop"][name].values()], [2, 2])
-        self.assertIn("a note", results.markdown(data))
+        self.assertIn("a note", shared.markdown(results.REPORT, data))
 
     def test_what_prints_something_else_is_a_failure(self) -> None:
         data = self.run_suite(FAKE_BOOT.replace('exec "$@"', '"$@"; echo more'))
@@ -91,7 +93,7 @@ class Tables(unittest.TestCase):
 
         data = {"rows": {"lua a": row(4.0, 2.0), "lua b": row(1.0, 2.0)}}
         self.assertIn("| lua | 2 | 2.00x | 1.00x | 2.00x | 1.00x |", results.means(data))
-        self.assertIn("| lua a | 1000 | 2000 | 4000 | 4.00x | 2.00x | 2.00x |", results.table(data, "seconds"))
+        self.assertIn("| lua a | 1000 | 2000 | 4000 | 4.00x | 2.00x | 2.00x |", results.of_kind(data, "times"))
 
 
 class Rows(unittest.TestCase):
@@ -102,7 +104,7 @@ class Rows(unittest.TestCase):
             self.assertIn(row.words[0], columns.PROGRAMS)
             self.assertTrue(row.name.startswith(f"{row.words[0]} "))
         with self.assertRaisesRegex(Failed, "no row's name starts with 'perl'"):
-            rows.choose(every, ["perl"])
+            cli.chosen("--rows", every, ["perl"], "row")
 
     def test_no_rounds_are_refused(self) -> None:
         with contextlib.redirect_stderr(io.StringIO()), self.assertRaises(SystemExit):

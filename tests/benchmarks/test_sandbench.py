@@ -22,11 +22,12 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPOSITORY / "scripts"))
 
 import sandbench
-from bench import document, stats, tables
-from bench.model import Failed
-from bench.sandbox import columns, compare, components, memory, probes, profile, results, rows
+from bench import cli, document, model, stats, tables
+from bench import results as shared
+from bench.model import Failed, Missing, NotOffered
+from bench.sandbox import columns, components, memory, probes, profile, results, rows
 from bench.sandbox.measure import Suite, local_server
-from bench.sandbox.model import Missing, NotOffered, Row, Wish
+from bench.sandbox.model import Row, Wish
 from bench.timing import timed
 
 # A "sandbox" that runs the command as it is, or says something else where LIES is set.
@@ -52,7 +53,7 @@ def say(_: list[str]):
 def result(**times: list[float]) -> dict:
     """A result with one row, `r`."""
     data = [{"column": name, "times": values, "processor": values} for name, values in times.items()]
-    return {"format": results.FORMAT, "machine": {"cpu": "c", "cpus": "1", "memory": "m", "kernel": "k"}, "columns": dict.fromkeys(times, ""),
+    return {"format": results.REPORT.form, "machine": {"cpu": "c", "cpus": "1", "memory": "m", "kernel": "k"}, "columns": dict.fromkeys(times, ""),
             "benchmarks": {"r": {"results": data}}, "runs": 3, "load": [0.0], "filesystem": "x on y", "user": "root",
             "date": "2026-01-02T03:04:05Z", "platform": "linux", "arch": "x", "missing": {}, "failed": {}}
 
@@ -76,14 +77,15 @@ class Statistics(unittest.TestCase):
 
     def test_only_what_is_beyond_five_percent_and_beyond_both_noises_differs(self) -> None:
         quiet, noisy = [100.0, 100.0, 100.0, 100.0], [80.0, 90.0, 110.0, 120.0]
-        self.assertFalse(stats.differs(quiet, [104.0] * 4))
-        self.assertTrue(stats.differs(quiet, [106.0] * 4))
-        self.assertTrue(stats.differs(quiet, [94.0] * 4))
+        self.assertEqual(stats.verdict(quiet, [104.0] * 4), "same")
+        self.assertEqual(stats.verdict(quiet, [106.0] * 4), "slower")
+        self.assertEqual(stats.verdict(quiet, [94.0] * 4), "faster")
         for before, after in ((noisy, [110.0] * 4), ([110.0] * 4, noisy)):
-            self.assertFalse(stats.differs(before, after))
-        self.assertTrue(stats.differs(noisy, [150.0] * 4))
+            self.assertEqual(stats.verdict(before, after), "same")
+        self.assertEqual(stats.verdict(noisy, [150.0] * 4), "slower")
         # One slow run is not the noise.
-        self.assertTrue(stats.differs([100.0] * 9 + [900.0], [107.0] * 10))
+        self.assertEqual(stats.verdict([100.0] * 9 + [900.0], [107.0] * 10), "slower")
+        self.assertEqual([stats.verdict(quiet, [after] * 4, 10.0) for after in (109.0, 111.0)], ["same", "slower"])
 
 
 class Timing(unittest.TestCase):
@@ -146,7 +148,7 @@ class WithPlace(unittest.TestCase):
         (self.at / "tools").mkdir(exist_ok=True)
         for name in names:
             (self.at / "tools" / name).symlink_to(shutil.which(name) or "/nonexistent")
-        patch = mock.patch.object(columns, "NATIVE_PATH", str(self.at / "tools"))
+        patch = mock.patch.object(model, "NATIVE_PATH", str(self.at / "tools"))
         patch.start()
         self.addCleanup(patch.stop)
 
@@ -273,9 +275,8 @@ class Isolation(WithPlace):
 
     def test_a_probe_that_does_not_run_is_no_refusal(self) -> None:
         column = columns.Column()
-        with mock.patch.object(column, "command", lambda wish: ["/bin/false"]):
-            found, failed = probes.probe_all([column], self.at, "cc", say)
-        self.assertEqual((found, list(failed)), ({}, ["bare"]))
+        with mock.patch.object(column, "command", lambda wish: ["/bin/false"]), self.assertRaisesRegex(Failed, "the probe ended with 1"):
+            probes.probe(column, self.at, "cc")
 
 
 class Memory(WithPlace):
@@ -290,8 +291,9 @@ class Memory(WithPlace):
         self.assertEqual(memory.measure(column, self.at, 2)["count"], 2)
 
     def test_a_tool_that_is_missing(self) -> None:
-        found, failed = memory.measure_all([columns.Lind(self.boot, self.image)], self.at, 2, say)
-        self.assertEqual((found, list(failed)), ({}, ["lind"]))
+        suite = Suite([], self.at, 1)
+        found = sandbench.of_each(suite, [columns.Lind(self.boot, self.image)], "memory", say, lambda column: memory.measure(column, self.at, 2))
+        self.assertEqual((found, suite.missing), ({}, {"memory, lind": "bash is not in the image"}))
 
 
 class Results(unittest.TestCase):
@@ -299,7 +301,7 @@ class Results(unittest.TestCase):
         data = result(bare=[0.001, 0.001, 0.002], lind=[0.002, 0.0025, 0.003])
         data["isolation"] = {"lind": {probe: {"allowed": probe == "read", "said": ""} for probe in probes.PROBES}}
         data["memory"] = {"lind": {"count": 4, "bytes": 2**20}}
-        text = results.markdown(json.loads(json.dumps(data)))
+        text = shared.markdown(results.REPORT, json.loads(json.dumps(data)))
         self.assertIn("|  | bare | lind |\n| --- | --: | --: |\n| r | 1.00 | 2.50 (2.50x) |", text)
         self.assertIn("| r | 1.90 (100%) | 2.95 (40%) |", text)
         self.assertIn("| lind | refused | allowed | refused | refused | refused |", text)
@@ -334,7 +336,7 @@ class Results(unittest.TestCase):
     def test_what_is_not_there_is_a_line_for_each_reason(self) -> None:
         data = result(bare=[1.0])
         data["missing"] = {"rg, bare": "no rg", "rg, unshare": "no rg", "podman": "no podman"}
-        self.assertIn("- rg, bare and 1 more: no rg\n- podman: no podman\n", results.markdown(data))
+        self.assertIn("- rg, bare and 1 more: no rg\n- podman: no podman\n", shared.markdown(results.REPORT, data))
 
     def test_one_more_command(self) -> None:
         data = result(bare=[1.0])
@@ -346,11 +348,11 @@ class Results(unittest.TestCase):
     def test_what_changed(self) -> None:
         old = result(bare=[1.0] * 5, lind=[2.0] * 5, gone=[1.0])
         new = result(bare=[1.03] * 5, lind=[3.0] * 5)
-        self.assertEqual([(c.column, c.verdict) for c in compare.changes(old, new)], [("bare", "same"), ("lind", "slower")])
-        self.assertEqual([c.verdict for c in compare.changes(new, old)], ["same", "faster"])
-        self.assertIn("| r | lind | 2000 | 3000 | +50.0% | slower |", compare.text(old, new))
+        self.assertEqual([(c.column, c.verdict) for c in shared.changes(results.REPORT, old, new)], [("bare", "same"), ("lind", "slower")])
+        self.assertEqual([c.verdict for c in shared.changes(results.REPORT, new, old)], ["same", "faster"])
+        self.assertIn("| r | lind | 2000 | 3000 | +50.0% | slower |", shared.compare_text(results.REPORT, old, new))
         new["machine"] = {}
-        self.assertIn("machines differ", compare.text(old, new))
+        self.assertIn("machines differ", shared.compare_text(results.REPORT, old, new))
 
 
 class CommandLine(WithPlace):
@@ -413,8 +415,8 @@ class Workflow(unittest.TestCase):
         line = next(line.strip() for line in text.splitlines() if "scripts/sandbench.py" in line)
         values = {"MIN_RUNS": "5", "QUICK": "--quick", "NETWORK": "--network", "ROWS": "", "AGAINST": "bwrap"}
         words = [value for word in shlex.split(line)[2:] if (value := values.get(word.lstrip("$"), word)) or word.startswith("$")]
-        options = sandbench.parse_arguments(words)
-        self.assertEqual((options.runs, options.quick, options.network, options.rows, options.against), (5, True, True, [], ["bwrap"]))
+        options = sandbench.parser_of_run().parse_args(words)
+        self.assertEqual((cli.rounds_of(options), options.quick, options.network, options.rows, options.against), (5, True, True, [], ["bwrap"]))
         self.assertEqual(options.out, Path("results"))
 
 

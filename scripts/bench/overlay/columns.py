@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 from pathlib import Path
 
 from bench.building import last_line
-from bench.sandbox.model import NATIVE_PATH, Missing
+from bench.model import Missing, environment, found, in_image, need_boot
 
 POLICY = Path(__file__).resolve().parents[3] / "tests" / "benchmarks" / "overlay" / "policy.toml"
-IMAGE_PYTHON, IMAGE_GIT = "python3", "/bin/git"
+IMAGE_PYTHON = "python3"
 # Settings that a tool must not take from the machine it runs on. The list ends with settings of
 # git: in a sandbox the directory may belong to another user.
 SETTINGS = {"LC_ALL": "C", "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_TERMINAL_PROMPT": "0", "GIT_CONFIG_COUNT": "1",
@@ -19,17 +18,8 @@ SETTINGS = {"LC_ALL": "C", "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/de
             "GIT_COMMITTER_NAME": "n", "GIT_COMMITTER_EMAIL": "e", "PYTHONDONTWRITEBYTECODE": "1"}
 
 
-def environment() -> dict[str, str]:
-    """lind-boot keeps compiled code below HOME."""
-    kept = {name: os.environ[name] for name in ("HOME", "XDG_RUNTIME_DIR", "XDG_CACHE_HOME", "XDG_DATA_HOME") if name in os.environ}
-    return {"PATH": NATIVE_PATH, **kept, **SETTINGS}
-
-
-def found(program: str) -> str:
-    path = shutil.which(program, path=NATIVE_PATH)
-    if path is None:
-        raise Missing(f"{program} is not installed")
-    return path
+def settings() -> dict[str, str]:
+    return environment(SETTINGS)
 
 
 def size_of(path: Path) -> tuple[int, int]:
@@ -58,8 +48,6 @@ class Column:
     """The bare command, in a copy of the directory."""
 
     name = "bare"
-    # Whether `place` holds the changes, apart from the directory.
-    keeps_changes = False
 
     def __init__(self, children: Children) -> None:
         self.children = children
@@ -94,18 +82,12 @@ class Cage(Column):
         self.boot, self.image = boot, image
 
     def check(self) -> None:
-        if not os.access(self.boot, os.X_OK):
-            raise Missing(f"{self.boot} is not built")
+        need_boot(self.boot)
         if self.children.kind == "python":
-            self.needs(IMAGE_PYTHON)
-
-    def needs(self, name: str) -> None:
-        if not any(os.path.lexists(self.image / "bin" / (name + suffix)) for suffix in ("", ".cwasm", ".wasm")):
-            raise Missing(f"{name} is not in the image")
+            in_image(self.image, IMAGE_PYTHON)
 
     def git(self) -> str:
-        self.needs("git")
-        return IMAGE_GIT
+        return f"/bin/{in_image(self.image, 'git')}"
 
     def volume(self) -> str:
         return str(self.directory)
@@ -121,7 +103,6 @@ class Overlay(Cage):
     """`lind-boot run` on an overlay over the directory, with a state of its own for each round."""
 
     name = "cage with overlay"
-    keeps_changes = True
 
     def check(self) -> None:
         super().check()
@@ -169,7 +150,6 @@ class Overlayfs(Column):
     """The kernel's overlayfs, in a mount namespace of its own; for an ordinary user also in a user namespace."""
 
     name = "overlayfs"
-    keeps_changes = True
     mount = 'mount -t overlay overlay -o "lowerdir=$1,upperdir=$2/upper,workdir=$2/work$3" "$2/merged"'
     after = ""
     options = ",userxattr" if os.geteuid() else ""

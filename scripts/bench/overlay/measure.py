@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
 import shutil
@@ -11,30 +10,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 from bench.building import how_it_ended, last_line
-from bench.model import Failed
-from bench.overlay.columns import Column, Overlay, Overlayfs, environment
+from bench.model import Failed, Missing
+from bench.overlay.columns import Column, Overlay, Overlayfs, settings
 from bench.overlay.workloads import State, Workload
-from bench.sandbox.model import Missing
 from bench.timing import timed
 
 # The first start of a program in a cage compiles it.
 FIRST_SECONDS = 600
 WHOLE = "whole process"
 STEADY = "all phases"
-
-
-@dataclasses.dataclass
-class Results:
-    """Seconds of each row in each column, and the bytes by which the state has grown in each round."""
-
-    rows: dict[str, dict[str, list[float]]] = dataclasses.field(default_factory=dict)
-    growth: dict[str, dict[str, list[tuple[int, int]]]] = dataclasses.field(default_factory=dict)
-    missing: dict[str, str] = dataclasses.field(default_factory=dict)
-    failed: dict[str, str] = dataclasses.field(default_factory=dict)
-
-    def add(self, workload: str, column: str, outer: float, told: dict) -> None:
-        for phase, seconds in {**told["phases"], STEADY: told["total"], WHOLE: outer}.items():
-            self.rows.setdefault(f"{workload}: {phase}", {}).setdefault(column, []).append(seconds)
 
 
 def below(directory: Path) -> list[tuple[object, ...]]:
@@ -47,13 +31,19 @@ def below(directory: Path) -> list[tuple[object, ...]]:
     return found
 
 
-class Suite:
-    """One run of the suite."""
+class Turns:
+    """One run: seconds of each row in each column, and the bytes by which the state has grown in each round."""
 
     def __init__(self, columns: list[Column], place: Path, rounds: int, seconds: float) -> None:
         self.place, self.rounds, self.seconds = place, rounds, seconds
-        self.results = Results()
+        self.rows: dict[str, dict[str, list[float]]] = {}
+        self.growth: dict[str, dict[str, list[tuple[int, int]]]] = {}
+        self.missing: dict[str, str] = {}
+        self.failed: dict[str, str] = {}
         self.columns = [column for column in columns if self.usable(column)]
+
+    def add(self, row: str, column: Column, seconds: float) -> None:
+        self.rows.setdefault(row, {}).setdefault(column.name, []).append(seconds)
 
     def usable(self, column: Column) -> bool:
         try:
@@ -62,7 +52,7 @@ class Suite:
                 with tempfile.TemporaryDirectory(dir=self.place) as name:
                     column.tried(Path(name))
         except Missing as missing:
-            self.results.missing[column.name] = str(missing)
+            self.missing[column.name] = str(missing)
             return False
         return True
 
@@ -85,11 +75,11 @@ class Suite:
                         for verb in "snapshot", "rollback":
                             seconds = self.verb(column, verb, str(column.state), f"s{i}")
                             if i:
-                                self.results.rows.setdefault(f"{workload.name}: {verb}", {}).setdefault(column.name, []).append(seconds)
+                                self.add(f"{workload.name}: {verb}", column, seconds)
                         step()
                     self.layers(workload, column)
                 except Failed as failure:
-                    self.results.failed[f"{workload.name}, {column.name}"] = str(failure)
+                    self.failed[f"{workload.name}, {column.name}"] = str(failure)
 
     def layers(self, workload: State, column: Overlay) -> None:
         """The same commands without the start of a process, in a cage that can write a copy of the state."""
@@ -104,13 +94,16 @@ class Suite:
         for i, line in enumerate((self.place / "out").read_text().splitlines()):
             verb, nanoseconds = line.split()
             if i > 1:
-                self.results.rows.setdefault(f"{workload.name}: {verb} alone", {}).setdefault(column.name, []).append(int(nanoseconds) / 1e9)
+                self.add(f"{workload.name}: {verb} alone", column, int(nanoseconds) / 1e9)
 
     def verb(self, column: Overlay, *words: str) -> float:
+        return self.timed(f"{' '.join(words)}: ", [str(column.boot), *words], self.place, self.seconds)
+
+    def timed(self, what: str, command: list[str], directory: Path, limit: float) -> float:
         out, err = self.place / "out", self.place / "err"
-        ended = timed([str(column.boot), *words], self.place, environment(), self.seconds, out, err)
+        ended = timed(command, directory, settings(), limit, out, err)
         if ended.status:
-            raise Failed(f"{' '.join(words)}: {how_it_ended(ended.status)}: {last_line(err.read_text(errors='replace'))}")
+            raise Failed(f"{what}{how_it_ended(ended.status)}: {last_line(err.read_text(errors='replace'))}")
         return ended.seconds
 
     def run_rounds(self, workload: Workload, step: Callable[[], None]) -> None:
@@ -125,15 +118,12 @@ class Suite:
             for column in list(left):
                 try:
                     self.round(workload, column, lower, wanted, counted=i > 0)
-                except Missing as missing:
-                    self.results.missing[f"{workload.name}, {column.name}"] = str(missing)
-                    left.remove(column)
-                except Failed as failure:
-                    self.results.failed[f"{workload.name}, {column.name}"] = str(failure)
+                except (Missing, Failed) as reason:
+                    (self.missing if isinstance(reason, Missing) else self.failed)[f"{workload.name}, {column.name}"] = str(reason)
                     left.remove(column)
             step()
         if below(lower) != before:
-            self.results.failed[workload.name] = "the directory below the overlays has changed"
+            self.failed[workload.name] = "the directory below the overlays has changed"
         shutil.rmtree(lower)
 
     def round(self, workload: Workload, column: Column, lower: Path, wanted: dict[str, object], counted: bool) -> None:
@@ -149,17 +139,16 @@ class Suite:
         if wanted.setdefault("seen", seen) != seen:
             raise Failed(f"has seen {seen}, not {wanted['seen']}")
         if counted:
-            self.results.add(workload.name, column.name, outer, told)
+            for phase, seconds in {**told["phases"], STEADY: told["total"], WHOLE: outer}.items():
+                self.add(f"{workload.name}: {phase}", column, seconds)
             if had and has:
                 grown = has[0] - had[0], has[1] - had[1]
-                self.results.growth.setdefault(workload.name, {}).setdefault(column.name, []).append(grown)
+                self.growth.setdefault(workload.name, {}).setdefault(column.name, []).append(grown)
 
     def child(self, column: Column, words: list[str]) -> tuple[float, dict]:
-        out, err = self.place / "out", self.place / "err"
-        ended = timed(column.command(words), column.directory, environment(), max(self.seconds, FIRST_SECONDS), out, err)
-        if ended.status:
-            raise Failed(f"{how_it_ended(ended.status)}: {last_line(err.read_text(errors='replace'))}")
+        out = self.place / "out"
+        seconds = self.timed("", column.command(words), column.directory, max(self.seconds, FIRST_SECONDS))
         try:
-            return ended.seconds, json.loads(out.read_text())
+            return seconds, json.loads(out.read_text())
         except ValueError as error:
             raise Failed(f"printed {out.read_text()[:200]!r}") from error

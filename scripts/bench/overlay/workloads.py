@@ -7,7 +7,8 @@ import hashlib
 import subprocess
 from pathlib import Path
 
-from bench.overlay.columns import Column, environment, found
+from bench.model import found
+from bench.overlay.columns import Column, settings
 
 
 class Workload:
@@ -106,7 +107,7 @@ class Git(Workload):
 
 def git(*words: str, directory: Path, date: str = "") -> None:
     dates = {"GIT_AUTHOR_DATE": date, "GIT_COMMITTER_DATE": date} if date else {}
-    subprocess.run([found("git"), *words], cwd=directory, env=environment() | dates, check=True, capture_output=True)
+    subprocess.run([found("git"), *words], cwd=directory, env=settings() | dates, check=True, capture_output=True)
 
 
 def mirror(source: str, directory: Path) -> None:

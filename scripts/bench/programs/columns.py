@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 from pathlib import Path
 
-from bench.model import REPOSITORY
+from bench.model import REPOSITORY, Missing, need_boot
 from bench.sandbox.columns import Column
-from bench.sandbox.model import Missing, Wish
+from bench.sandbox.model import Wish
 
 CAGE, NATIVE, DEBIAN = "cage", "same source", "Debian's"
 
@@ -77,8 +76,7 @@ class Cage(Debian):
         self.boot, self.image = boot, image
 
     def check(self) -> None:
-        if not os.access(self.boot, os.X_OK):
-            raise Missing(f"{self.boot} is not built")
+        need_boot(self.boot)
 
     def tool(self, name: str) -> str:
         program = PROGRAMS[name]

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import functools
 import shutil
-from collections.abc import Sequence
 from pathlib import Path
 
 from bench.building import run_tool
-from bench.model import REPOSITORY, Failed
+from bench.model import REPOSITORY
 from bench.sandbox.model import Row, nothing
 from bench.sandbox.rows import remove, words_of
 
@@ -66,11 +65,3 @@ def every_row() -> list[Row]:
         Row("gzip decompress", ("gzip", "-d", "-c", "text.gz"), with_compressed_text),
         Row("git log", ("git", "--no-pager", "log", "-p", "--stat"), with_history),
     ]
-
-
-def choose(rows: list[Row], wanted: Sequence[str]) -> list[Row]:
-    """Rows by the start of their names."""
-    for word in wanted:
-        if not any(row.name.startswith(word) for row in rows):
-            raise Failed(f"--rows: no row's name starts with {word!r}; there are: {', '.join(row.name for row in rows)}")
-    return [row for row in rows if not wanted or row.name.startswith(tuple(wanted))]

@@ -4,27 +4,20 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
 from bench.building import last_line
-from bench.model import Failed
-from bench.sandbox.model import NATIVE_PATH, Missing, NotOffered, Wish
+from bench.cli import chosen
+from bench.model import Failed, Missing, NotOffered, found, in_image, need_boot
+from bench.sandbox.model import Wish
 
 # The tools of the host and nothing else, as in the published comparisons of bubblewrap.
 TOOLS = [word for path in ("/usr", "/lib", "/lib64", "/bin", "/sbin") for word in ("--ro-bind", path, path)]
 BASE = [*TOOLS, "--proc", "/proc", "--dev", "/dev"]
 # The place of the workspace in containers and in bubblewrap's +workspace.
 WORKSPACE = "/workspace"
-
-
-def found(program: str) -> str:
-    path = shutil.which(program, path=NATIVE_PATH)
-    if path is None:
-        raise Missing(f"{program} is not installed")
-    return path
 
 
 class Column:
@@ -171,14 +164,10 @@ class Lind(Column):
         self.boot, self.image = boot, image
 
     def check(self) -> None:
-        if not os.access(self.boot, os.X_OK):
-            raise Missing(f"{self.boot} is not built")
+        need_boot(self.boot)
 
     def tool(self, name: str) -> str:
-        for suffix in ("", ".cwasm", ".wasm"):
-            if os.path.lexists(self.image / "bin" / (name + suffix)):
-                return name
-        raise Missing(f"{name} is not in the image")
+        return in_image(self.image, name)
 
     def options(self, wish: Wish) -> list[str]:
         words = ["--image", str(self.image)]
@@ -262,8 +251,6 @@ def every_column(boot: Path, image: Path, container_image: str) -> list[Column]:
 
 def choose(columns: list[Column], wanted: Sequence[str]) -> list[Column]:
     """Bare and Lind's own always, others by the start of their names; none named: all."""
-    for word in wanted:
-        if not any(column.name.startswith(word) for column in columns):
-            raise Failed(f"--against: no sandbox's name starts with {word!r}; there are: {', '.join(c.name for c in columns)}")
+    chosen("--against", columns, wanted, "sandbox")
     kept = ("bare", "lind")
     return [c for c in columns if not wanted or c.name.split()[0] in kept or any(c.name.startswith(w) for w in wanted)]

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from bench.building import Builder, how_it_ended, last_line, run_tool
 from bench.model import REPOSITORY, STARTUP, Failed
-from bench.sandbox.measure import FIRST_SECONDS, RUN_SECONDS, WARM_UP, environment
+from bench.sandbox.measure import FIRST_SECONDS, RUN_SECONDS, WARM_UP, settings
 from bench.session import parse_output
 from bench.timing import timed
 
@@ -119,7 +119,7 @@ class Bench:
 def run(command: list[str], place: Path, limit: float) -> tuple[float, str]:
     """The seconds, and the output."""
     out, err = place / "stdout", place / "stderr"
-    result = timed(command, place, environment(), limit, out, err)
+    result = timed(command, place, settings(), limit, out, err)
     if result.status:
         raise Failed(f"{how_it_ended(result.status)}: {last_line(err.read_text(errors='replace'))}")
     return result.seconds, out.read_text(errors="replace")

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import http.server
-import os
 import tempfile
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 from bench.building import how_it_ended, last_line
-from bench.model import Failed
+from bench.model import Failed, Missing, NotOffered, environment
 from bench.sandbox.columns import Column
-from bench.sandbox.model import NATIVE_PATH, Cell, Missing, NotOffered, Row
+from bench.sandbox.model import Cell, Row
 from bench.sandbox.rows import SERVED
 from bench.timing import Timed, timed
 
@@ -48,10 +47,8 @@ def local_server() -> Iterator[int]:
         server.shutdown()
 
 
-def environment() -> dict[str, str]:
-    """The same environment for every column. lind-boot keeps compiled code below HOME."""
-    kept = {name: os.environ[name] for name in ("HOME", "XDG_RUNTIME_DIR", "XDG_CACHE_HOME") if name in os.environ}
-    return {"PATH": NATIVE_PATH, "LANG": "C", "GIT_CONFIG_NOSYSTEM": "1", **kept}
+def settings() -> dict[str, str]:
+    return environment({"LANG": "C", "GIT_CONFIG_NOSYSTEM": "1"})
 
 
 class Suite:
@@ -132,7 +129,7 @@ class Trial:
     def run(self, column: Column, command: list[str], limit: float) -> Timed:
         """One run, with its output in a file: some tools do less when nobody reads it."""
         self.row.reset(self.workspace)
-        result = timed(command, self.workspace, environment(), limit, self.out, self.err)
+        result = timed(command, self.workspace, settings(), limit, self.out, self.err)
         if result.status == 127 and column.daemon:
             raise Missing(f"{self.row.words[0]} is not in the image")
         if result.status != self.row.status:

@@ -11,10 +11,10 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from bench.model import Failed
+from bench.model import Failed, NotOffered
 from bench.sandbox.columns import Column, LindSession
-from bench.sandbox.measure import environment
-from bench.sandbox.model import Missing, NotOffered, Wish
+from bench.sandbox.measure import settings
+from bench.sandbox.model import Wish
 
 START_SECONDS = 120
 # Reports that it runs, then waits.
@@ -59,7 +59,7 @@ def waiting(column: Column, workspace: Path, count: int) -> Iterator[list[subpro
         for i in range(count):
             command = column.command(Wish((*WAITS, str(i)), workspace))
             with open(workspace / f"said-{i}", "wb") as said:
-                running.append(subprocess.Popen(command, cwd=workspace, env=environment(), stdin=subprocess.DEVNULL,
+                running.append(subprocess.Popen(command, cwd=workspace, env=settings(), stdin=subprocess.DEVNULL,
                                                 stdout=said, stderr=said, start_new_session=True))
         wait_until(count, lambda: len(list(workspace.glob("started-*"))))
         yield running
@@ -121,17 +121,3 @@ def measure(column: Column, place: Path, count: int) -> dict[str, float]:
                 raise Failed("some of the sandboxes have ended")
             pids = [each for process in running for each in family(process.pid)]
             return {"count": count, "bytes": sum(map(proportional, pids)) / count}
-
-
-def measure_all(columns: list[Column], place: Path, count: int, say) -> tuple[dict[str, object], dict[str, str]]:
-    found, failed = {}, {}
-    for column in columns:
-        step = say([f"memory of {count} x {column.name}"])
-        try:
-            found[column.name] = measure(column, place, count)
-        except NotOffered:
-            pass
-        except (Failed, Missing) as reason:
-            failed[column.name] = str(reason)
-        step()
-    return found, failed

@@ -8,17 +8,6 @@ from pathlib import Path
 
 from bench.timing import Timed
 
-# The host's tools are looked for here, never where a user has put wrappers.
-NATIVE_PATH = "/usr/local/bin:/usr/bin:/bin"
-
-
-class NotOffered(Exception):
-    """A column cannot do this: an empty cell, not a failure."""
-
-
-class Missing(Exception):
-    """A tool is missing: reported in a line, not an error."""
-
 
 @dataclasses.dataclass(frozen=True)
 class Wish:

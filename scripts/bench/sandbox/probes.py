@@ -14,8 +14,8 @@ from pathlib import Path
 from bench.building import CFLAGS, last_line, run_tool
 from bench.model import REPOSITORY, Failed
 from bench.sandbox.columns import Column, Lind
-from bench.sandbox.measure import FIRST_SECONDS, environment
-from bench.sandbox.model import Missing, NotOffered, Wish
+from bench.sandbox.measure import FIRST_SECONDS, settings
+from bench.sandbox.model import Wish
 
 PROBES = ("processes", "read", "write", "connect", "signal")
 SOURCE = REPOSITORY / "tests" / "benchmarks" / "sandbox" / "probe.c"
@@ -76,7 +76,7 @@ def said_by(column: Column, wish: Wish) -> dict[str, str]:
     command = column.command(wish)
     column.open(wish)
     try:
-        done = subprocess.run(command, cwd=wish.workspace, env=environment(), stdin=subprocess.DEVNULL, capture_output=True,
+        done = subprocess.run(command, cwd=wish.workspace, env=settings(), stdin=subprocess.DEVNULL, capture_output=True,
                               text=True, errors="replace", check=False, timeout=FIRST_SECONDS)
     except subprocess.TimeoutExpired as error:
         raise Failed("the probe does not end") from error
@@ -105,16 +105,3 @@ def probe(column: Column, place: Path, compiler: str) -> dict[str, dict[str, obj
         time.sleep(0.05)
         allowed = bait.allowed(said)
     return {name: {"allowed": allowed[name], "said": said[name]} for name in PROBES}
-
-
-def probe_all(columns: list[Column], place: Path, compiler: str, say) -> tuple[dict[str, object], dict[str, str]]:
-    """The bait that each column let its guest reach, and for columns that could not be probed why not."""
-    found, failed = {}, {}
-    for column in columns:
-        step = say([f"isolation of {column.name}"])
-        try:
-            found[column.name] = probe(column, place, compiler)
-        except (Failed, Missing, NotOffered) as reason:
-            failed[column.name] = str(reason)
-        step()
-    return found, failed

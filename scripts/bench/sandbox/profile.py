@@ -6,10 +6,10 @@ import subprocess
 from pathlib import Path
 
 from bench.building import how_it_ended, last_line
-from bench.model import Failed
-from bench.sandbox.columns import Column, found
-from bench.sandbox.measure import FIRST_SECONDS, environment
-from bench.sandbox.model import Missing, NotOffered, Row
+from bench.model import Failed, Missing, NotOffered, found
+from bench.sandbox.columns import Column
+from bench.sandbox.measure import FIRST_SECONDS, settings
+from bench.sandbox.model import Row
 
 REPEATED = 20
 
@@ -52,7 +52,7 @@ def profile(row: Row, column: Column, workspace: Path, output: Path) -> tuple[li
                 lines.append(str(missing))
                 continue
             row.reset(workspace)
-            done = subprocess.run([tool, *words[1:], "--", *command], cwd=workspace, env=environment(), stdin=subprocess.DEVNULL,
+            done = subprocess.run([tool, *words[1:], "--", *command], cwd=workspace, env=settings(), stdin=subprocess.DEVNULL,
                                   capture_output=True, text=True, errors="replace", check=False, timeout=FIRST_SECONDS)
             if done.returncode != row.status:
                 lines.append(f"{' '.join(words[:2])}: {how_it_ended(done.returncode)}: {last_line(done.stderr)}")

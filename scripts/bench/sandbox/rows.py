@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bench.building import run_tool
-from bench.model import REPOSITORY, Failed
-from bench.sandbox.columns import found
+from bench.cli import chosen
+from bench.model import REPOSITORY, found
 from bench.sandbox.model import Row
 
 FILES = 1000
@@ -171,8 +171,5 @@ def every_row() -> list[Row]:
 
 def choose(rows: list[Row], wanted: Sequence[str], network: bool, quick: bool) -> list[Row]:
     """The rows whose names start with these words; without words all but those that only an option turns on."""
-    for word in wanted:
-        if not any(row.name.startswith(word) for row in rows):
-            raise Failed(f"--rows: no row's name starts with {word!r}; there are: {', '.join(row.name for row in rows)}")
-    named = [row for row in rows if not wanted or any(row.name.startswith(word) for word in wanted)]
+    named = chosen("--rows", rows, wanted, "row")
     return [row for row in named if (network or not row.network) and not (quick and row.slow and not wanted)]
