@@ -60,6 +60,11 @@ def boot(*arguments: str, **options: object) -> subprocess.CompletedProcess[str]
     return run(str(BOOT), "--root", str(LINDFS), *arguments, check=False, stdin=subprocess.DEVNULL, **options)
 
 
+def explain(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Runs `lind-boot explain` with these arguments."""
+    return run(str(BOOT), "explain", "--root", str(LINDFS), *arguments, check=False, stdin=subprocess.DEVNULL)
+
+
 def program(source: Path, *flags: str) -> str:
     """Compiles for a cage; the program's path in the guest's root."""
     PLACE.mkdir(parents=True, exist_ok=True)
