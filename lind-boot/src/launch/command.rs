@@ -42,20 +42,26 @@ fn not_found(name: &CStr, root: &Path, grates: &Folders) -> anyhow::Error {
     anyhow!("{name}: not found in the root {}{folders}, with or without .cwasm or .wasm{meant}", root.display())
 }
 
-/// Checks the command behind the grates. The interpreter of a script takes its place, so that all
+/// Checks the command behind the grates, which are the `first` words and those that the user has
+/// typed. The interpreter of a script takes its place, so that all
 /// grates see the interpreter as the program.
 ///
 /// # Errors
 /// When it does not exist, or cannot be run. If grates show other files than the kernel sees, the
 /// error comes from starting it instead.
-pub fn settle(kernel: &Kernel, start_in: &Directory, plan: &Plan, mut resolved: Resolved) -> Result<Resolved, Failure> {
-    let Some(at) = plan.command.filter(|at| *at < resolved.argv.len()) else { return Ok(resolved) };
+pub fn settle(
+    kernel: &Kernel,
+    start_in: &Directory,
+    plan: &Plan,
+    (resolved, mut argv, first): (&Resolved, Vec<CString>, usize),
+) -> Result<Vec<CString>, Failure> {
+    let Some(at) = plan.command.map(|at| first + at).filter(|at| *at < argv.len()) else { return Ok(argv) };
     let visible = plan.in_grates.is_empty();
     for _ in 0..=cage::INTERPRETERS {
-        let name = &resolved.argv[at];
+        let name = &argv[at];
         let found = match cage::find_program(kernel, start_in.dir(), name, true, Last::Follow) {
             Ok(found) => found,
-            Err(Errno::ENOENT) if visible => return Err(missing(name, plan, &resolved)),
+            Err(Errno::ENOENT) if visible => return Err(missing(name, plan, resolved)),
             Err(Errno::EACCES) if visible => {
                 let name = name.to_string_lossy();
                 let reason =
@@ -71,7 +77,7 @@ pub fn settle(kernel: &Kernel, start_in: &Directory, plan: &Plan, mut resolved: 
             break;
         }
         match interpreter(&found) {
-            Ok(Some(words)) => drop(resolved.argv.splice(at..=at, words)),
+            Ok(Some(words)) => drop(argv.splice(at..=at, words)),
             Ok(None) => break,
             Err(why) if visible => {
                 let reason = anyhow!("{}: {why}", name.to_string_lossy());
@@ -80,7 +86,7 @@ pub fn settle(kernel: &Kernel, start_in: &Directory, plan: &Plan, mut resolved: 
             Err(_) => break,
         }
     }
-    Ok(resolved)
+    Ok(argv)
 }
 
 /// Removes `.` and `..` from an absolute path, by its text alone.

@@ -31,6 +31,7 @@ use crate::cli::PerfFormat;
 use crate::failure::Failure;
 use crate::plan::grates::Folders;
 use crate::plan::stack;
+use crate::plan::step::Step;
 use crate::plan::typed::Finder;
 use crate::{config, walls};
 use end::End;
@@ -58,7 +59,7 @@ pub fn start(plan: &Plan, mounts: Mounts, end: End, attend: Option<Attendant>) -
     let in_namespace = !matches!(mounts, Mounts::Kernel(_)) && walls::own_namespace_if_need_be();
     let grates = Folders::new(&plan.grates);
     let stack = plan.stack.as_deref().map(|file| stack_of(file, plan, &grates, &link)).transpose()?;
-    let mut resolved = Resolved::new(plan, stack)?;
+    let resolved = Resolved::new(plan, stack)?;
     let mut store = store_of(plan, &resolved, &link)?;
     let detached = store.detach();
     let cache =
@@ -68,7 +69,7 @@ pub fn start(plan: &Plan, mounts: Mounts, end: End, attend: Option<Attendant>) -
 
     // Before the walls are up, which may hide them.
     let preparing = engine.preparing(plan.ahead.iter().filter_map(|path| File::open(path).ok()).collect());
-    let outside = outside::open(&grates, &mut resolved.argv, &engine, plan.explain)?;
+    let outside = outside::open(&grates, (resolved.line.clone(), &resolved.words), &engine, plan.explain)?;
     limits::suffice(outside.grates)?;
     let mounted = plan.mounted.iter().filter_map(|(place, changes)| changes.then_some(place));
     for place in std::iter::once(&resolved.root).chain(mounted) {
@@ -96,10 +97,11 @@ pub fn start(plan: &Plan, mounts: Mounts, end: End, attend: Option<Attendant>) -
     }
     let start_in = Directory::open(&kernel.root, &resolved.cwd)
         .map_err(|errno| anyhow!("working directory {}: {errno}", resolved.cwd.to_string_lossy()))?;
-    let resolved = command::settle(&kernel, &start_in, plan, resolved).inspect_err(|failure| {
-        end.ended(Status::Exited(failure.status));
-    })?;
-    let Resolved { root, envp, argv, .. } = resolved;
+    let argv =
+        command::settle(&kernel, &start_in, plan, (&resolved, outside.argv, outside.first)).inspect_err(|failure| {
+            end.ended(Status::Exited(failure.status));
+        })?;
+    let Resolved { root, envp, .. } = resolved;
     let [name, ..] = &argv[..] else { return Err(anyhow!("no program given").into()) };
     let name = name.clone();
     let program = Program { name: name.clone(), argv, envp, ignored, umask, preserved: plan.preserved };
@@ -164,14 +166,14 @@ impl host_signals::Ending for Ending {
     }
 }
 
-/// The root, and the words of the command line for a file of grates.
-fn stack_of(file: &Path, plan: &Plan, grates: &Folders, link: &Arc<Link>) -> anyhow::Result<(PathBuf, Vec<String>)> {
+/// The root, and the grates of a file.
+fn stack_of(file: &Path, plan: &Plan, grates: &Folders, link: &Arc<Link>) -> anyhow::Result<(PathBuf, Vec<Step>)> {
     let stack = stack::read(file)?;
     let root = config::root(plan.root.as_ref())?;
     // This engine only serves to check the names, for good messages.
     let engine = Engine::new(CodeStore::beside(link)?, false)?;
-    let words = Finder { root: &root, grates, named: &[], engine: &engine }.words(&stack)?;
-    Ok((root, words))
+    let steps = Finder { root: &root, grates, named: &[], engine: &engine }.steps(&stack)?;
+    Ok((root, steps))
 }
 
 /// Puts up the walls and makes the kernel behind them.

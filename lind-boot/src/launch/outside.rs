@@ -5,17 +5,17 @@
 //! A file of an option is passed by number: `--policy p.toml` becomes `--policy host:0:p.toml`, and
 //! the grate asks the kernel for number 0. `root:PATH` is left as it is: the grate opens PATH
 //! inside the root. Only the options of grates that are found here are read, up to the first other
-//! program: the words behind it belong to it.
+//! program: the words behind it belong to it. The words of the line are made here, last.
 
-use std::ffi::CString;
+use std::ffi::{CString, OsString};
 use std::fs::File;
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use lind_engine::Engine;
-use lind_engine::code::manifest::{Manifest, PLACE, Part, Takes, Use};
+use lind_engine::code::manifest::{Manifest, Use};
 use lind_kernel::cage::{Installed, Line, is_grate_name};
 use lind_kernel::stdio;
 use rustix::fs::FileType;
@@ -23,17 +23,19 @@ use rustix::fs::FileType;
 use super::state_files;
 use crate::files::open_as;
 use crate::plan::grates::Folders;
+use crate::plan::step::{self, Grates, HostFile, Setting, Step, Value, joined};
 
 /// The grate that `%}` starts.
 const BRACKET: &str = "bracket_grate";
-
-/// The prefix of a file inside the root.
-const INSIDE: &[u8] = b"root:";
 
 /// The grates and files that were opened.
 pub struct Outside {
     /// The line, for the kernel.
     pub line: Line,
+    /// The words of the line.
+    pub argv: Vec<CString>,
+    /// The number of words for the first grates, which the plan has as steps.
+    pub first: usize,
     /// The directories that grates were found in.
     pub folders: Vec<PathBuf>,
     /// The number of grates that are started before the program.
@@ -45,16 +47,22 @@ pub struct Outside {
     pub detached: lind_kernel::Result<()>,
 }
 
-/// Opens the files that a line names, and replaces their names in its options by numbers. If the
-/// line only explains itself, /dev/null replaces files that would be written.
+/// Opens the files that a line names, and makes the words of the line with numbers for them. The
+/// line begins with `steps`; `typed` are the words behind those. If the line only explains itself,
+/// /dev/null replaces files that would be written.
 ///
 /// # Errors
 /// A file that cannot be opened.
-pub fn open(folders: &Folders, argv: &mut Vec<CString>, engine: &Engine, explains: bool) -> Result<Outside> {
+pub fn open(
+    folders: &Folders,
+    (mut steps, typed): (Vec<Step>, &[OsString]),
+    engine: &Engine,
+    explains: bool,
+) -> Result<Outside> {
     let mut found = Vec::new();
     let mut grates: Vec<Installed> = Vec::new();
-    for word in argv.iter() {
-        let name = if word.to_bytes() == b"%}" { BRACKET.as_bytes() } else { word.to_bytes() };
+    for word in step::words(&steps).iter().chain(typed) {
+        let name = if word == "%}" { BRACKET.as_bytes() } else { word.as_bytes() };
         if !is_grate_name(name) || grates.iter().any(|grate| grate.name.to_bytes() == name) {
             continue;
         }
@@ -62,11 +70,21 @@ pub fn open(folders: &Folders, argv: &mut Vec<CString>, engine: &Engine, explain
         grates.push(grate(name, &path)?);
         found.extend(path.parent().map(Path::to_owned));
     }
-    let mut files = Files { argv, files: Vec::new(), engine, explains };
-    let started = files.walk(&grates)?;
-    let mut files = files.files;
+    let known = Known { grates: &grates, engine };
+    declared(&mut steps, &known)?;
+    let (mut further, count) = step::read(typed, &known);
+    let mut files = Files { known: &known, files: Vec::new(), explains, count: 0 };
+    if files.chain(&mut steps)? {
+        files.chain(&mut further)?;
+    }
+    let Files { mut files, count: started, .. } = files;
+    let first = step::words(&steps);
+    let words = first.iter().cloned().chain(step::words(&further)).chain(typed[count..].iter().cloned());
+    let argv = words.map(|word| CString::new(word.as_bytes()).with_context(|| word.to_string_lossy().into_owned()));
+    let argv = argv.collect::<Result<_>>()?;
     let (handed, detached) = directories(&mut files)?;
-    Ok(Outside { line: Line::new(grates, files), folders: found, grates: started, handed, detached })
+    let line = Line::new(grates, files);
+    Ok(Outside { line, argv, first: first.len(), folders: found, grates: started, handed, detached })
 }
 
 /// Detaches the directories among the files, and returns a copy of each.
@@ -105,60 +123,127 @@ fn grate(name: &[u8], path: &Path) -> Result<Installed> {
     })
 }
 
+/// The grates of a line that were found.
+struct Known<'a> {
+    grates: &'a [Installed],
+    engine: &'a Engine,
+}
+
+impl Known<'_> {
+    fn find(&self, name: &str) -> Option<&Installed> {
+        self.grates.iter().find(|grate| grate.name.to_bytes() == name.as_bytes())
+    }
+}
+
+impl Grates for Known<'_> {
+    fn has(&self, name: &str) -> bool {
+        self.find(name).is_some()
+    }
+
+    fn manifest(&self, name: &str) -> Option<Manifest> {
+        let grate = self.find(name)?;
+        let path = grate.path.to_string_lossy();
+        match self.engine.manifest(grate.file.as_fd(), &path) {
+            Err(error) if error.untrusted => self.engine.manifest(grate.source.as_ref()?.as_fd(), &path).ok(),
+            manifest => manifest.ok(),
+        }
+    }
+}
+
+/// Gives the files of a chain that lind-boot has made itself the suffixes that the grates declare.
+///
+/// # Errors
+/// A grate that does not declare the option, or another use of its file.
+fn declared(chain: &mut [Step], known: &Known<'_>) -> Result<()> {
+    for step in chain {
+        let hosts = |setting: &Setting| matches!(setting.value, Value::Host(_));
+        // A grate that cannot be read is reported when it is started.
+        if step.settings.iter().any(hosts)
+            && let Some(manifest) = known.manifest(&step.grate)
+        {
+            for setting in &mut step.settings {
+                let Value::Host(file) = &mut setting.value else { continue };
+                let takes = step::declared(&manifest, &setting.name).filter(|takes| takes.what == file.what);
+                let takes = takes.with_context(|| {
+                    format!(
+                        "{}: this grate is of another version: it takes no such file for {}",
+                        step.grate, setting.name
+                    )
+                })?;
+                file.beside.clone_from(&takes.beside);
+            }
+        }
+        step.inside.iter_mut().try_for_each(|chain| declared(chain, known))?;
+    }
+    Ok(())
+}
+
 /// The files of a line's options.
 struct Files<'a> {
-    argv: &'a mut Vec<CString>,
+    known: &'a Known<'a>,
     files: Vec<Option<OwnedFd>>,
-    engine: &'a Engine,
     explains: bool,
+    /// The number of grates whose options were read.
+    count: usize,
 }
 
 impl Files<'_> {
-    /// Reads the options of the line's grates, and counts the grates.
-    fn walk(&mut self, grates: &[Installed]) -> Result<usize> {
-        let (mut at, mut count) = (0, 0);
-        while let Some(word) = self.argv.get(at).map(|word| word.to_bytes()) {
-            if word != b"%{" && word != b"%}" {
-                let Some(grate) = grates.iter().find(|grate| grate.name.to_bytes() == word) else { break };
-                at = self.options(grate, at + 1)?;
-                count += 1;
-            } else {
-                at += 1;
+    /// Opens the files of a chain, and replaces them by their numbers. Returns whether all of its
+    /// grates were found: behind another program nothing is opened.
+    fn chain(&mut self, chain: &mut [Step]) -> Result<bool> {
+        for step in chain {
+            if !self.known.has(&step.grate) {
+                return Ok(false);
+            }
+            self.count += 1;
+            self.step(step)?;
+            for inside in &mut step.inside {
+                if !self.chain(inside)? {
+                    return Ok(false);
+                }
             }
         }
-        Ok(count)
+        Ok(true)
     }
 
-    fn is_option(&self, at: usize) -> bool {
-        self.argv.get(at).is_some_and(|word| word.to_bytes().len() > 1 && word.to_bytes()[0] == b'-')
-    }
-
-    /// Reads the options from `at` on, and returns where they end.
-    fn options(&mut self, grate: &Installed, mut at: usize) -> Result<usize> {
-        if !self.is_option(at) {
-            return Ok(at);
-        }
-        let Some(manifest) = manifest(self.engine, grate) else { return Ok(at) };
+    fn step(&mut self, step: &mut Step) -> Result<()> {
         let mut place = String::new();
-        while self.is_option(at) {
-            let word = self.argv[at].to_bytes();
-            at += 1;
-            if word == b"--" {
-                break;
+        for setting in &mut step.settings {
+            if let Some(named) = setting.as_place() {
+                place = format!("{}: ", named.to_string_lossy());
             }
-            if let Some(named) = word.strip_prefix(PLACE.as_bytes()) {
-                place = format!("{}: ", String::from_utf8_lossy(named));
-                continue;
-            }
-            let Some((takes, value)) = value_of(&manifest, word) else { continue };
-            let (word, from) = value.map_or((at, 0), |from| (at - 1, from));
-            at = word + 1;
-            if takes.what != Use::Value && word < self.argv.len() {
-                let name = String::from_utf8_lossy(grate.name.to_bytes()).into_owned();
-                self.hand_over(takes, word, from).with_context(|| format!("{place}{name}"))?;
+            if let Value::Host(file) = &setting.value {
+                let handed = self.hand_over(file).with_context(|| format!("{place}{}", step.grate))?;
+                setting.value = Value::Text(handed);
             }
         }
-        Ok(at)
+        Ok(())
+    }
+
+    /// Opens a file, and returns the value with its number in front of its name.
+    fn hand_over(&mut self, file: &HostFile) -> Result<OsString> {
+        let number = self.files.len();
+        let files = if file.what == Use::State && !self.explains {
+            state_files::state(file.path.as_os_str().as_bytes())?
+        } else {
+            self.beside(file)?
+        };
+        self.files.extend(files);
+        let number = format!("host:{number}:");
+        Ok(joined([&file.before, number.as_ref(), file.path.as_os_str(), &file.behind]))
+    }
+
+    /// Opens a file, and the files that belong beside it.
+    fn beside(&self, file: &HostFile) -> Result<Vec<Option<OwnedFd>>> {
+        let mut files = vec![Some(self.open(file.what, &file.path)?)];
+        for ending in &file.beside {
+            let opened = self.open(file.what, Path::new(&joined([file.path.as_os_str(), ending.as_ref()])));
+            // A file that is only read may lack the files beside it.
+            files.push(if file.what == Use::Reads { opened.ok() } else { Some(opened?) });
+        }
+        // The place of the directory of data files, which this state does not have.
+        files.extend((file.what == Use::State).then_some(None));
+        Ok(files)
     }
 
     fn open(&self, what: Use, path: &Path) -> Result<OwnedFd> {
@@ -167,93 +252,5 @@ impl Files<'_> {
         } else {
             open_as(what, path)
         }
-    }
-
-    /// Opens a file, and the files that belong beside it.
-    fn beside(&self, takes: &Takes, file: &[u8]) -> Result<Vec<Option<OwnedFd>>> {
-        let path = |ending: &[u8]| PathBuf::from(std::ffi::OsString::from_vec([file, ending].concat()));
-        let mut files = vec![Some(self.open(takes.what, &path(b""))?)];
-        for ending in &takes.beside {
-            let opened = self.open(takes.what, &path(ending.as_bytes()));
-            // A file that is only read may lack the files beside it.
-            files.push(if takes.what == Use::Reads { opened.ok() } else { Some(opened?) });
-        }
-        // The place of the directory of data files, which this state does not have.
-        files.extend((takes.what == Use::State).then_some(None));
-        Ok(files)
-    }
-
-    /// Opens the file that a value names, and writes its number in front of the name. The value
-    /// begins at byte `from` of word `at`.
-    fn hand_over(&mut self, takes: &Takes, at: usize, from: usize) -> Result<()> {
-        let word = self.argv[at].to_bytes();
-        let equals = word[from..].iter().position(|&byte| byte == b'=').map(|equals| from + equals);
-        let (start, end) = match (takes.part, equals) {
-            (Part::Whole, _) => (from, word.len()),
-            (Part::Before, Some(equals)) => (from, equals),
-            (Part::Behind, Some(equals)) => (equals + 1, word.len()),
-            (_, None) => return Ok(()),
-        };
-        let file = &word[start..end];
-        if file.starts_with(INSIDE) {
-            return Ok(());
-        }
-        let number = self.files.len();
-        let files = if takes.what == Use::State && !self.explains {
-            state_files::state(file)?
-        } else {
-            self.beside(takes, file)?
-        };
-        self.argv[at] = CString::new([&word[..start], format!("host:{number}:").as_bytes(), &word[start..]].concat())?;
-        self.files.extend(files);
-        Ok(())
-    }
-}
-
-/// The manifest of a grate. None if the grate cannot be run: that is reported when it is started.
-fn manifest(engine: &Engine, grate: &Installed) -> Option<Manifest> {
-    let path = grate.path.to_string_lossy();
-    match engine.manifest(grate.file.as_fd(), &path) {
-        Err(error) if error.untrusted => engine.manifest(grate.source.as_ref()?.as_fd(), &path).ok(),
-        manifest => manifest.ok(),
-    }
-}
-
-/// The option with a value that a word has, and where in the word the value begins, if it is not
-/// the next word.
-fn value_of<'m>(manifest: &'m Manifest, word: &[u8]) -> Option<(&'m Takes, Option<usize>)> {
-    if let Some(long) = word.strip_prefix(b"--") {
-        let equals = long.iter().position(|&byte| byte == b'=');
-        let name = &long[..equals.unwrap_or(long.len())];
-        let takes =
-            manifest.options().find(|takes| takes.name.as_ref().is_some_and(|known| known.as_bytes() == name))?;
-        return Some((takes, equals.map(|equals| equals + 3)));
-    }
-    // -abc is -a -b -c, up to the first that takes a value.
-    word.iter().enumerate().skip(1).find_map(|(at, &letter)| {
-        let takes = manifest.options().find(|takes| takes.letter == Some(char::from(letter)))?;
-        Some((takes, Some(at + 1).filter(|&from| from < word.len())))
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn manifest() -> Manifest {
-        Manifest::parse(b"option p policy reads\0option o - writes\0option - preload reads=\0option n nr value\0")
-            .unwrap()
-    }
-
-    #[test]
-    fn values_are_where_grates_look_for_them() {
-        let manifest = manifest();
-        let found = |word: &str| value_of(&manifest, word.as_bytes()).map(|(takes, at)| (takes.what, at));
-        assert_eq!(found("--policy"), Some((Use::Reads, None)));
-        assert_eq!(found("--policy=x"), Some((Use::Reads, Some(9))));
-        assert_eq!(found("-qp"), Some((Use::Reads, None)));
-        assert_eq!(found("-qpx"), Some((Use::Reads, Some(3))));
-        assert_eq!(found("-ox"), Some((Use::Writes, Some(2))));
-        assert_eq!([found("-q"), found("--quiet"), found("--quiet=p")], [None; 3]);
     }
 }

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use crate::cli::{PerfFormat, Run};
+use crate::plan::step::Step;
 
 /// A run to launch, from the options of a line or from a sandbox.
 pub struct Plan {
@@ -43,7 +44,9 @@ pub struct Plan {
     pub stack: Option<PathBuf>,
     /// Whether the first grate only describes what it would do.
     pub explain: bool,
-    /// The grates with their options, the program and its arguments.
+    /// The first grates of the line, outermost first.
+    pub line: Vec<Step>,
+    /// Further grates with their options as one types them, the program and its arguments.
     pub program: Vec<OsString>,
     /// The position of the command's name in `program`, behind the grates. None if only the grates
     /// know.
@@ -73,6 +76,7 @@ impl From<Run> for Plan {
             grates: run.grates,
             stack: run.stack,
             explain: run.explain,
+            line: Vec::new(),
             program: run.program,
             command: None,
             ahead: Vec::new(),

@@ -8,6 +8,7 @@ use anyhow::{Context, Result, bail};
 
 use super::Plan;
 use crate::config::{environment, root};
+use crate::plan::step::Step;
 
 /// The option that makes a grate describe what it would do.
 const EXPLAIN: &str = "--explain";
@@ -18,19 +19,21 @@ pub struct Resolved {
     pub root: PathBuf,
     /// envp.
     pub envp: Vec<CString>,
-    /// argv; the first is the program.
-    pub argv: Vec<CString>,
+    /// The first grates of the line.
+    pub line: Vec<Step>,
+    /// The words behind them: further grates as one types them, and the program.
+    pub words: Vec<OsString>,
     /// The guest's working directory.
     pub cwd: CString,
 }
 
 impl Resolved {
-    /// Resolves plan. `stack` has the root and the words before the program, if they are known
+    /// Resolves plan. `stack` has the root and the grates of a file, if they are known
     /// already.
     ///
     /// # Errors
     /// A root that does not exist, a word with a NUL byte.
-    pub fn new(plan: &Plan, stack: Option<(PathBuf, Vec<String>)>) -> Result<Resolved> {
+    pub fn new(plan: &Plan, stack: Option<(PathBuf, Vec<Step>)>) -> Result<Resolved> {
         match plan.program.first() {
             None => bail!("no program given (try --help)"),
             Some(name) if name.as_bytes().starts_with(b"-") => {
@@ -39,21 +42,14 @@ impl Resolved {
             }
             Some(_) => {}
         }
-        let (root, stack) = match stack {
-            Some((root, stack)) => (root, stack),
-            None => (root(plan.root.as_ref())?, Vec::new()),
+        let (root, line) = match stack {
+            Some((root, line)) => (root, line),
+            None => (root(plan.root.as_ref())?, plan.line.clone()),
         };
         let (name, words) = plan.program.split_at(usize::from(plan.explain));
         let explain = plan.explain.then(|| OsString::from(EXPLAIN));
-        let argv = stack
-            .into_iter()
-            .map(OsString::from)
-            .chain(name.iter().cloned())
-            .chain(explain)
-            .chain(words.iter().cloned())
-            .map(|word| c_string(&word))
-            .collect::<Result<_>>()?;
-        Ok(Resolved { root, envp: environment(&plan.env)?, argv, cwd: c_string(&plan.cwd)? })
+        let words = name.iter().cloned().chain(explain).chain(words.iter().cloned()).collect();
+        Ok(Resolved { root, envp: environment(&plan.env)?, line, words, cwd: c_string(&plan.cwd)? })
     }
 }
 

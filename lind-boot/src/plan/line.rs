@@ -1,18 +1,20 @@
 //! The line of grates that enforces a sandbox's rules, outermost first.
 
-use std::ffi::{OsStr, OsString};
 use std::net::IpAddr;
 
 use anyhow::{Result, anyhow, bail, ensure};
+use lind_engine::code::manifest::Use;
 use lind_kernel::text::is_seen;
 
 use super::policy::{HASH, LIMITS, Policy, ProgramRules};
 use super::protection;
+use super::step::{Setting, Step, Value};
 use super::volume::{Tmpfs, Volume, changed};
+use crate::amount::Kind;
 use crate::cli::sandbox::{Amounts, Network, Options};
 use crate::named::{For, Named};
 
-/// The grates before the command, as one would type them.
+/// The grates before the command.
 ///
 /// `notes` are the files in which the grates of a learning run note limits, addresses and files.
 pub fn grates(
@@ -21,26 +23,29 @@ pub fn grates(
     volumes: &[Volume],
     notes: Option<&[String; 3]>,
     peaks: Option<&str>,
-) -> Result<Vec<OsString>> {
+) -> Result<Vec<Step>> {
     let mut line = before_files(options, policy, volumes, (notes, peaks))?;
-    let mut filter = filter(protection::words(policy, volumes), policy);
     // The caller's own files stay usable: output may go to a file that the command could not open.
-    filter.extend((!filter.is_empty()).then(|| "--given".into()));
-    line.extend(filter);
+    line.extend(filter(protection::settings(policy, volumes), policy).map(|step| step.with("--given", Value::Flag)));
     // The network's grate comes behind the write filter: it shall judge the program's own calls,
     // not those that a grate makes for the program.
     let own = own_sockets(volumes);
-    line.extend(bytes(network(options, policy, notes.map(|[_, network, _]| network.as_str()), own)?));
+    line.extend(network(options, policy, notes.map(|[_, network, _]| network.as_str()), own)?);
     for program in &policy.program {
-        line.extend(bytes(clamp(program)?));
+        line.extend(clamp(program)?);
     }
-    line.extend(bytes(lists(policy)));
+    line.extend(lists(policy));
     // Nearest to the command, to see the command's own calls, and not those that grates make to
     // look something up.
     if let Some([.., files]) = notes {
-        line.extend(["seccomp_grate", "--lists", "--learn", files].map(OsString::from));
+        line.push(Step::new("seccomp_grate").with("--lists", Value::Flag).with("--learn", noted(files)));
     }
     Ok(line)
+}
+
+/// The value of an option that names the file for a grate's notes.
+fn noted(file: &str) -> Value {
+    Value::host(file, Use::Writes)
 }
 
 /// The grates in front of those that check paths.
@@ -49,7 +54,7 @@ fn before_files(
     policy: &Policy,
     volumes: &[Volume],
     (notes, peaks): (Option<&[String; 3]>, Option<&str>),
-) -> Result<Vec<OsString>> {
+) -> Result<Vec<Step>> {
     let mut line = overlays(volumes, options.overlay_all.is_none());
     if let Some(file) = &options.audit {
         ensure!(
@@ -58,52 +63,48 @@ fn before_files(
             file.display()
         );
         let file = Named::find("--audit", file, For::Results, &changed(volumes))?;
-        line.extend(["witness_grate".into(), "-o".into(), std::path::absolute(file.path())?.into()]);
+        let log = Value::host(std::path::absolute(file.path())?, Use::Creates);
+        line.push(Step::new("witness_grate").with("--log", log));
     }
-    line.extend(bytes(match notes {
-        Some([limits, ..]) => noted_limits(&options.amounts, policy, limits),
-        None => limits_with_peaks(&options.amounts, policy, peaks),
-    }));
+    line.extend(match notes {
+        Some([limits, ..]) => Some(noted_limits(&options.amounts, policy, limits)),
+        None => limits(&options.amounts, policy).map(|step| match peaks {
+            Some(peaks) => step.with("--learn", noted(peaks)),
+            None => step,
+        }),
+    });
     Ok(line)
-}
-
-fn bytes(words: Vec<String>) -> impl Iterator<Item = OsString> {
-    words.into_iter().map(OsString::from)
-}
-
-/// A word `--NAME=PATH`. A path may have any bytes.
-fn with_path(option: &str, path: &OsStr) -> OsString {
-    let mut word = OsString::from(option);
-    word.push(path);
-    word
 }
 
 /// The grates that are file systems in memory, where the host mounts none. They are nearest to the
 /// kernel: the grates that allow or refuse calls come before them.
-pub fn in_memory(tmpfs: &[Tmpfs]) -> Vec<OsString> {
-    let mut words = Vec::new();
-    for tmpfs in tmpfs {
-        let size = format!("--size={}", tmpfs.size.to_uppercase());
-        words.extend(["imfs_grate".into(), with_path("--prefix=", tmpfs.guest.as_os_str()), size.into()]);
-    }
-    words
+pub fn in_memory(tmpfs: &[Tmpfs]) -> Vec<Step> {
+    let of = |tmpfs: &Tmpfs| {
+        let step = Step::new("imfs_grate").with("--prefix", Value::text(&tmpfs.guest));
+        step.with("--size", Value::text(tmpfs.size.to_uppercase()))
+    };
+    tmpfs.iter().map(of).collect()
 }
 
 /// The overlays. They are nearest to the kernel: the grates that check the command's calls come
 /// before them. With `hint`, each prints at the end how to look at the changes.
-fn overlays(volumes: &[Volume], hint: bool) -> Vec<OsString> {
-    let mut words: Vec<OsString> = Vec::new();
+fn overlays(volumes: &[Volume], hint: bool) -> Vec<Step> {
+    let mut line = Vec::new();
     for volume in volumes {
         let Some(state) = &volume.overlay else { continue };
-        words.extend(["overlay_grate".into(), "--lower".into(), volume.guest.clone().into()]);
-        words.extend(["--upper".into(), state.word()]);
-        words.extend(["--called".into(), volume.host.clone().into()]);
+        let mut step = Step::new("overlay_grate")
+            .with("--lower", Value::text(&volume.guest))
+            .with("--upper", Value::host(state.word(), Use::State))
+            .with("--called", Value::text(&volume.host));
         if hint {
-            words.extend(["--told".into(), state.name.clone()]);
+            step = step.with("--told", Value::text(&state.name));
         }
-        words.extend(state.head.iter().flat_map(|head| ["--head".into(), head.into()]));
+        if let Some(head) = &state.head {
+            step = step.with("--head", Value::text(head));
+        }
+        line.push(step);
     }
-    words
+    line
 }
 
 /// The limits of all programs together: those of the options, or else of the policy.
@@ -115,87 +116,77 @@ pub fn limited(amounts: &Amounts, policy: &Policy) -> Vec<(&'static str, String)
     LIMITS.iter().filter_map(amount).collect()
 }
 
-/// The grate for the limits, which notes the largest amounts in `peaks`.
-fn limits_with_peaks(amounts: &Amounts, policy: &Policy, peaks: Option<&str>) -> Vec<String> {
-    let mut words = limits(amounts, policy);
-    if let Some(notes) = peaks.filter(|_| !words.is_empty()) {
-        words.push(format!("--learn={notes}"));
-    }
-    words
-}
-
 /// The grate for the limits of all programs together.
-pub fn limits(amounts: &Amounts, policy: &Policy) -> Vec<String> {
-    let word = |(limit, amount)| match limit {
-        "disk" => format!("--write-bytes=file={amount}"),
-        limit => format!("--{limit}={amount}"),
+pub fn limits(amounts: &Amounts, policy: &Policy) -> Option<Step> {
+    let setting = |(limit, amount): (&'static str, String)| match limit {
+        "disk" => written(&amount),
+        limit => Setting::new(format!("--{limit}"), value_of(limit, amount)),
     };
-    let mut words: Vec<_> = limited(amounts, policy).into_iter().map(word).collect();
-    if !words.is_empty() {
-        words.insert(0, "resource_grate".to_owned());
-    }
-    words
+    let settings: Vec<_> = limited(amounts, policy).into_iter().map(setting).collect();
+    (!settings.is_empty()).then(|| Step { settings, ..Step::new("resource_grate") })
 }
 
-/// The grates for one program and all that it starts.
-fn clamp(program: &ProgramRules) -> Result<Vec<String>> {
-    let option = match program.name.strip_prefix(HASH) {
-        Some(hash) => format!("--hash={hash}"),
-        None => format!("--path={}", program.name),
-    };
+/// The value of a limit: a number of things is one for grates, too.
+fn value_of(limit: &str, amount: String) -> Value {
+    let number = (Kind::of(limit) == Kind::Count).then(|| Kind::Count.parse(&amount)).flatten();
+    number.map_or_else(|| Value::text(amount), Value::Number)
+}
+
+/// The limit of the bytes that are written to files.
+fn written(amount: &str) -> Setting {
+    Setting::new("--write-bytes", Value::text(format!("file={amount}")))
+}
+
+/// The grate for one program and all that it starts.
+fn clamp(program: &ProgramRules) -> Result<Option<Step>> {
     let inside = [
         writing(&program.rules),
         network(&Options::default(), &program.rules, None, Vec::new())?,
         lists(&program.rules),
     ];
-    let inside = inside.concat();
+    let inside: Vec<_> = inside.into_iter().flatten().collect();
     if inside.is_empty() {
-        return Ok(Vec::new());
+        return Ok(None);
     }
-    Ok([vec!["program_grate".to_owned(), option, "%{".to_owned()], inside, vec!["%}".to_owned()]].concat())
+    let step = match program.name.strip_prefix(HASH) {
+        Some(hash) => Step::new("program_grate").with("--hash", Value::text(hash)),
+        None => Step::new("program_grate").with("--path", Value::text(&program.name)),
+    };
+    Ok(Some(Step { inside: vec![inside], ..step }))
 }
 
 /// The grate that notes amounts in a learning run. A limit that is not set becomes one that cannot
 /// be reached: an amount is counted only if it is limited.
-fn noted_limits(amounts: &Amounts, policy: &Policy, notes: &str) -> Vec<String> {
-    let mut words = limits(amounts, policy);
-    if words.is_empty() {
-        words.push("resource_grate".to_owned());
-    }
+fn noted_limits(amounts: &Amounts, policy: &Policy, notes: &str) -> Step {
+    let mut step = limits(amounts, policy).unwrap_or_else(|| Step::new("resource_grate"));
     let endless =
         [("memory", "4T"), ("cpu", "100000h"), ("cages", "1000000"), ("files", "1000000"), ("threads", "1000000")];
-    let limited = |words: &[String], limit: &str| words.iter().any(|word| word.starts_with(&format!("--{limit}=")));
-    for (limit, amount) in endless {
-        if !limited(&words, limit) {
-            words.push(format!("--{limit}={amount}"));
+    let endless = endless.map(|(limit, amount)| Setting::new(format!("--{limit}"), Value::text(amount)));
+    for setting in endless.into_iter().chain([written("1000T")]) {
+        if step.settings.iter().all(|set| set.name != setting.name) {
+            step.settings.push(setting);
         }
     }
-    if !limited(&words, "write-bytes") {
-        words.push("--write-bytes=file=1000T".to_owned());
-    }
-    words.push(format!("--learn={notes}"));
-    words
+    step.with("--learn", noted(notes))
 }
 
 /// The grate for the calls, files and programs that a policy lists.
-fn lists(policy: &Policy) -> Vec<String> {
-    let mut words = Vec::new();
+fn lists(policy: &Policy) -> Option<Step> {
+    let mut settings = Vec::new();
     if let Some(calls) = &policy.calls {
-        words.push(format!("--calls={}", calls.join(",")));
+        settings.push(Setting::new("--calls", Value::text(calls.join(","))));
     }
     // A file that may be written may also be read, and a program is inspected before it is run.
     let read = policy.read.as_ref().map(|read| [Some(read), policy.write.as_ref(), policy.programs.as_ref()]);
     for (option, patterns) in
-        [("path", read), ("program", policy.programs.as_ref().map(|programs| [Some(programs), None, None]))]
+        [("--path", read), ("--program", policy.programs.as_ref().map(|programs| [Some(programs), None, None]))]
     {
         let Some(patterns) = patterns else { continue };
-        words.push(format!("--{option}="));
-        words.extend(patterns.into_iter().flatten().flatten().map(|pattern| format!("--{option}={pattern}")));
+        settings.push(Setting::new(option, Value::text("")));
+        let patterns = patterns.into_iter().flatten().flatten();
+        settings.extend(patterns.map(|pattern| Setting::new(option, Value::text(pattern))));
     }
-    if !words.is_empty() {
-        words.insert(0, "seccomp_grate".to_owned());
-    }
-    words
+    (!settings.is_empty()).then(|| Step { settings, ..Step::new("seccomp_grate") })
 }
 
 /// Whether any host may be reached.
@@ -208,45 +199,46 @@ fn has_network(options: &Options, policy: &Policy) -> bool {
 }
 
 /// The grate for the network. The host's network without rules needs none.
-fn network(options: &Options, policy: &Policy, notes: Option<&str>, own: Vec<String>) -> Result<Vec<String>> {
+fn network(options: &Options, policy: &Policy, notes: Option<&str>, own: Vec<Setting>) -> Result<Option<Step>> {
     let rules = options.allow.iter().chain(&policy.allow);
     let free = has_network(options, policy);
     ensure!(
         !free || options.publish.is_empty(),
         "--publish cannot be used with the host's network, where programs listen on the host's own ports"
     );
-    let mut words = vec!["net_grate".to_owned()];
+    let mut settings = Vec::new();
     for rule in rules {
         ensure!(options.network != Some(Network::None), "--allow {rule} cannot be used with --network none");
-        words.push(format!("--allow={}", net_rule(rule)?));
+        settings.push(Setting::new("--allow", Value::text(net_rule(rule)?)));
     }
-    let unruled = free && words.len() == 1;
+    let unruled = free && settings.is_empty();
     if unruled {
-        words.push("--default=allow".to_owned());
+        settings.push(Setting::new("--default", Value::text("allow")));
     } else {
-        words.extend(own);
+        settings.extend(own);
     }
     if !free {
-        words.push("--loopback=own".to_owned());
+        settings.push(Setting::new("--loopback", Value::text("own")));
     }
-    words.extend(notes.map(|notes| format!("--learn={notes}")));
-    Ok(if unruled && notes.is_none() { Vec::new() } else { words })
+    settings.extend(notes.map(|notes| Setting::new("--learn", noted(notes))));
+    Ok((!unruled || notes.is_some()).then(|| Step { settings, ..Step::new("net_grate") }))
 }
 
 /// The rules for sockets between programs of one sandbox: they may use sockets in the sandbox's own
 /// directories, but not in a volume there, where a program outside may have created them.
-fn own_sockets(volumes: &[Volume]) -> Vec<String> {
+fn own_sockets(volumes: &[Volume]) -> Vec<Setting> {
+    let socket = |option: &'static str, name: &str| Setting::new(option, Value::text(format!("any unix:{name}")));
     // A rule is split at blanks, and its path is a pattern.
     let plain = |path: &str| path.chars().all(|c| is_seen(c) && !c.is_whitespace() && !"*?[]\\".contains(c));
     let rules = |scratch: &str| {
         let inside = volumes.iter().map(|volume| &volume.guest).filter(|guest| guest.starts_with(scratch));
         let inside: Option<Vec<_>> = inside.map(|guest| guest.to_str().filter(|guest| plain(guest))).collect();
         let refused =
-            inside?.into_iter().flat_map(|guest| ["", "/*"].map(|end| format!("--deny=any unix:{guest}{end}")));
-        Some(refused.chain([format!("--allow=any unix:{scratch}/*")]).collect::<Vec<_>>())
+            inside?.into_iter().flat_map(|guest| ["", "/*"].map(|end| socket("--deny", &format!("{guest}{end}"))));
+        Some(refused.chain([socket("--allow", &format!("{scratch}/*"))]).collect::<Vec<_>>())
     };
     // Abstract names belong to the runner alone.
-    let abstract_names = ["--allow=any unix:@*".to_owned()];
+    let abstract_names = [socket("--allow", "@*")];
     super::SCRATCH.iter().filter_map(|scratch| rules(scratch)).flatten().chain(abstract_names).collect()
 }
 
@@ -286,38 +278,43 @@ fn net_rule(text: &str) -> Result<String> {
 }
 
 /// The grate that denies changes of all files but those that may be written.
-fn writing(policy: &Policy) -> Vec<String> {
+fn writing(policy: &Policy) -> Option<Step> {
     filter(Vec::new(), policy)
 }
 
-fn write_patterns(policy: &Policy) -> Vec<String> {
+fn write_patterns(policy: &Policy) -> Vec<Setting> {
     match policy.write.as_deref() {
         // Without a pattern the grate would allow all.
-        Some([]) => vec!["--protect=/".to_owned()],
-        Some(patterns) => patterns.iter().map(|pattern| format!("--allow={pattern}")).collect(),
+        Some([]) => vec![Setting::new("--protect", Value::text("/"))],
+        Some(patterns) => patterns.iter().map(|pattern| Setting::new("--allow", Value::text(pattern))).collect(),
         None => Vec::new(),
     }
 }
 
-/// The write filter with these options and the patterns of what may be written. Empty if there are
+/// The write filter with these options and the patterns of what may be written. None if there are
 /// neither.
-fn filter<T: From<String>>(mut options: Vec<T>, policy: &Policy) -> Vec<T> {
-    options.extend(write_patterns(policy).into_iter().map(T::from));
-    if !options.is_empty() {
-        options.splice(..0, ["write_filter_grate", "--errno=EROFS"].map(|word| T::from(word.to_owned())));
-    }
-    options
+fn filter(mut rules: Vec<Setting>, policy: &Policy) -> Option<Step> {
+    rules.extend(write_patterns(policy));
+    let errno = Setting::new("--errno", Value::text("EROFS"));
+    (!rules.is_empty()).then(|| Step { settings: [vec![errno], rules].concat(), ..Step::new("write_filter_grate") })
 }
 
 #[cfg(test)]
 mod tests {
+    use std::ffi::OsStr;
     use std::os::unix::ffi::OsStrExt;
 
+    use super::super::step;
     use super::*;
 
     /// As one would type them.
-    fn shown(words: &[OsString]) -> String {
-        words.join(OsStr::new(" ")).into_string().unwrap()
+    fn shown<'a>(line: impl IntoIterator<Item = &'a Step>) -> String {
+        let line: Vec<Step> = line.into_iter().cloned().collect();
+        step::words(&line).join(OsStr::new(" ")).into_string().unwrap()
+    }
+
+    fn has(line: &[Step], grate: &str) -> bool {
+        line.iter().any(|step| step.grate == grate)
     }
 
     #[test]
@@ -339,7 +336,10 @@ mod tests {
     #[test]
     fn sockets_of_volumes_are_not_the_sandbox_s_own() {
         let at = |guest: &str| Volume { host: "/h".into(), guest: guest.into(), read_only: true, overlay: None };
-        let allowed = |volumes: &[Volume]| own_sockets(volumes).join(" ");
+        let allowed = |volumes: &[Volume]| {
+            let step = Step { settings: own_sockets(volumes), ..Step::new("net_grate") };
+            shown([&step]).trim_start_matches("net_grate ").to_owned()
+        };
         let rest = "--allow=any unix:/home/user/* --allow=any unix:@*";
         assert_eq!(allowed(&[at("/src")]), format!("--allow=any unix:/tmp/* {rest}"));
         let refused = "--deny=any unix:/tmp/p --deny=any unix:/tmp/p/* --allow=any unix:/tmp/*";
@@ -361,9 +361,9 @@ mod tests {
              --allow=any unix:/home/user/* --allow=any unix:@* --loopback=own"
         );
         policy.network = true;
-        assert!(!grates(&options, &policy, &[], None, None).unwrap().contains(&OsString::from("net_grate")));
+        assert!(!has(&grates(&options, &policy, &[], None, None).unwrap(), "net_grate"));
         let none = Options { network: Some(Network::None), ..Options::default() };
-        assert!(grates(&none, &policy, &[], None, None).unwrap().contains(&OsString::from("net_grate")));
+        assert!(has(&grates(&none, &policy, &[], None, None).unwrap(), "net_grate"));
         let both = Options { network: Some(Network::None), allow: vec!["a".into()], ..Options::default() };
         assert!(grates(&both, &policy, &[], None, None).is_err());
     }
@@ -378,15 +378,15 @@ mod tests {
             programs: list("/p"),
             ..Policy::default()
         };
-        assert_eq!(writing(&policy).join(" "), "write_filter_grate --errno=EROFS --allow=/w/**");
-        let words = lists(&policy).join(" ");
+        assert_eq!(shown(&writing(&policy)), "write_filter_grate --errno=EROFS --allow=/w/**");
+        let words = shown(&lists(&policy));
         assert_eq!(
             words,
             "seccomp_grate --calls=read --path= --path=/r --path=/w/** --path=/p --program= --program=/p"
         );
         let nothing = Policy { write: Some(Vec::new()), ..Policy::default() };
-        assert_eq!(writing(&nothing).join(" "), "write_filter_grate --errno=EROFS --protect=/");
-        assert!(lists(&Policy::default()).is_empty());
+        assert_eq!(shown(&writing(&nothing)), "write_filter_grate --errno=EROFS --protect=/");
+        assert!(lists(&Policy::default()).is_none());
     }
 
     #[test]
@@ -394,11 +394,11 @@ mod tests {
         let rules = Policy { network: true, programs: Some(Vec::new()), ..Policy::default() };
         let program = |rules: &Policy| ProgramRules { name: "/bin/git".into(), rules: rules.clone() };
         assert_eq!(
-            clamp(&program(&rules)).unwrap().join(" "),
+            shown(&clamp(&program(&rules)).unwrap()),
             "program_grate --path=/bin/git %{ seccomp_grate --program= %}"
         );
-        assert!(clamp(&program(&Policy { network: true, ..Policy::default() })).unwrap().is_empty());
-        let none = clamp(&program(&Policy::default())).unwrap().join(" ");
+        assert!(clamp(&program(&Policy { network: true, ..Policy::default() })).unwrap().is_none());
+        let none = shown(&clamp(&program(&Policy::default())).unwrap());
         assert_eq!(none, "program_grate --path=/bin/git %{ net_grate --loopback=own %}");
     }
 
@@ -411,19 +411,20 @@ mod tests {
             line.contains("--cages=5 ") && !line.contains("--cages=1000000") && line.contains("--memory=4T"),
             "{line}"
         );
-        assert!(line.contains("net_grate --default=allow --learn=/n seccomp_grate --lists --learn /f"), "{line}");
+        assert!(line.contains("net_grate --default=allow --learn=/n seccomp_grate --lists --learn=/f"), "{line}");
     }
 
     #[test]
     fn names_are_protected_in_what_can_be_changed() {
         let volume = |read_only| Volume { host: "/etc".into(), guest: "/p".into(), read_only, overlay: None };
         let policy = Policy { protect: vec![".git/hooks".into(), ".envrc".into()], ..Policy::default() };
-        let protection = |policy: &Policy, volumes: &[Volume]| filter(protection::words(policy, volumes), policy);
+        let protection = |policy: &Policy, volumes: &[Volume]| filter(protection::settings(policy, volumes), policy);
         let line = shown(&protection(&policy, &[volume(false)]));
         assert_eq!(line, "write_filter_grate --errno=EROFS --protect=/p/.git/hooks --protect=/p/.envrc");
-        assert!(protection(&policy, &[volume(true)]).is_empty());
+        assert!(protection(&policy, &[volume(true)]).is_none());
         let odd = Volume { guest: OsStr::from_bytes(b"/\xff").into(), ..volume(false) };
-        assert_eq!(protection(&policy, &[odd])[2].as_bytes(), b"--protect=/\xff/.git/hooks");
-        assert!(protection(&Policy::default(), &[volume(false)]).is_empty());
+        let odd = step::words(&[protection(&policy, &[odd]).unwrap()]);
+        assert_eq!(odd[2].as_bytes(), b"--protect=/\xff/.git/hooks");
+        assert!(protection(&Policy::default(), &[volume(false)]).is_none());
     }
 }

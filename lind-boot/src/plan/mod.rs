@@ -12,6 +12,7 @@ mod repository;
 pub mod said;
 pub mod stack;
 pub mod state;
+pub mod step;
 pub mod typed;
 pub mod volume;
 

@@ -1,11 +1,11 @@
 //! The options of the write filter for protected names of volumes: files with such names cannot be
 //! changed or created.
 
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use super::policy::Policy;
 use super::repository;
+use super::step::{Setting, Value};
 use super::volume::{Volume, inside};
 
 /// The prefix of a name that is protected in all repositories.
@@ -15,48 +15,46 @@ const IN_GIT: &str = "**/.git/";
 const NAMES: usize = 1000;
 
 /// The options. Empty if nothing is protected.
-pub fn words(policy: &Policy, volumes: &[Volume]) -> Vec<OsString> {
-    let mut words: Vec<OsString> = Vec::new();
+pub fn settings(policy: &Policy, volumes: &[Volume]) -> Vec<Setting> {
+    let mut settings = Vec::new();
     let changed = || volumes.iter().filter(|volume| volume.can_be_changed() && volume.host.is_dir());
     let repositories = repository::unusual(volumes);
     for volume in changed() {
-        words.extend(policy.protected().map(|name| option("protect", &volume.guest.join(name))));
+        settings.extend(policy.protected().map(|name| option("--protect", &volume.guest.join(name))));
         let linked = policy.protected().flat_map(|name| where_links_lead(volume, name));
         let hidden = hidden(volume, policy).into_iter().flat_map(|name| where_links_lead(volume, &name));
-        words.extend(
-            linked.chain(hidden).filter_map(|path| inside(&path, volumes)).map(|path| option("protect", &path)),
+        settings.extend(
+            linked.chain(hidden).filter_map(|path| inside(&path, volumes)).map(|path| option("--protect", &path)),
         );
         if policy.hidden {
-            words.push(option("hidden", &volume.guest));
+            settings.push(option("--hidden", &volume.guest));
         }
         // A file with a short name beside its own can be opened as `GIT~1`.
         if policy.protect.iter().any(|name| name.starts_with("**/")) && has_short_names(&volume.host) {
-            words.push(option("protect", &volume.guest.join("**/*~?")));
+            settings.push(option("--protect", &volume.guest.join("**/*~?")));
         }
     }
-    if policy.hidden && !words.is_empty() {
-        words.push(option("harmless", Path::new(&policy.except.join("/"))));
+    if policy.hidden && !settings.is_empty() {
+        settings.push(option("--harmless", Path::new(&policy.except.join("/"))));
     }
     for repository in &repositories {
         let own = policy.protected().filter_map(|name| name.strip_prefix(IN_GIT));
-        words.extend(own.map(|name| option("protect", &repository.join(name))));
+        settings.extend(own.map(|name| option("--protect", &repository.join(name))));
     }
     // A file of this name makes git take its directory for a repository, and use the `config`
     // beside it.
     if policy.protect.iter().any(|name| name.starts_with(IN_GIT)) {
         for volume in changed() {
-            words.push(option("confine", &volume.guest.join("**/HEAD")));
-            words.push(option("inside", &volume.guest.join("**/.git")));
+            settings.push(option("--confine", &volume.guest.join("**/HEAD")));
+            settings.push(option("--inside", &volume.guest.join("**/.git")));
         }
-        words.extend(repositories.iter().map(|repository| option("inside", repository)));
+        settings.extend(repositories.iter().map(|repository| option("--inside", repository)));
     }
-    words
+    settings
 }
 
-fn option(name: &str, path: &Path) -> OsString {
-    let mut word = OsString::from(format!("--{name}="));
-    word.push(path);
-    word
+fn option(name: &'static str, path: &Path) -> Setting {
+    Setting::new(name, Value::text(path))
 }
 
 /// The names at the top of a volume that are protected for their leading dot, as patterns of a
@@ -111,8 +109,9 @@ mod tests {
         symlink("nowhere", project.join(".envrc")).unwrap();
         let volume = Volume { host: project, guest: "/g".into(), read_only: false, overlay: None };
         let protect = ["**/.git/hooks", "**/.vscode", "**/.envrc"].map(str::to_owned).to_vec();
-        let found = words(&Policy { protect, ..Policy::default() }, &[volume]);
-        let found: Vec<_> = found.iter().map(|word| word.to_str().unwrap()).collect();
+        let settings = settings(&Policy { protect, ..Policy::default() }, &[volume]);
+        let found = super::super::step::words(&[super::super::step::Step { settings, ..Default::default() }]);
+        let found: Vec<_> = found[1..].iter().map(|word| word.to_str().unwrap()).collect();
         assert_eq!(found[3..5], ["--protect=/g/tools/hook", "--protect=/g/tools/vs"]);
         assert_eq!(found[5..], ["--confine=/g/**/HEAD", "--inside=/g/**/.git"]);
     }

@@ -1,14 +1,17 @@
 //! `--stack FILE`: reads the grates of a command line, with their options and clamps, from TOML.
 //!
-//! The file can only have what a command line can: [`words`] returns what one would type. Mistakes
+//! The file can only have what a command line can: [`steps`] makes the same steps of it. Mistakes
 //! are reported with file, line and key.
 
+use std::ffi::OsString;
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, bail};
-use lind_engine::code::manifest::PLACE;
+use lind_engine::code::manifest::Manifest;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
+
+use super::step::{self, Setting, Step, Value};
 
 /// The grate that `clamp` stands for.
 const CLAMP: &str = "namespace_grate";
@@ -44,27 +47,41 @@ pub fn read(file: &Path) -> Result<Vec<Grate>> {
     parse(&file.display().to_string(), &text)
 }
 
-/// The grates as words of a command line. A grate for which `marks` is true gets the places of its
-/// options in the file: a word with the place before each option, and one for the grate itself
-/// behind all.
-pub fn words(chain: &[Grate], marks: &dyn Fn(&str) -> bool) -> Vec<String> {
-    let mut line = Vec::new();
-    for grate in chain {
-        let marked = marks(&grate.name);
-        let mark = |place: &str| marked.then(|| format!("{PLACE}{place}"));
-        line.push(grate.name.clone());
+/// The grates as steps. `manifest` tells what a grate declares, and whether it takes the places of
+/// its options in the file: a setting with the place comes before each option, and one for the
+/// grate itself behind all.
+pub fn steps(chain: &[Grate], manifest: &dyn Fn(&str) -> Option<Manifest>) -> Vec<Step> {
+    let of = |grate: &Grate| {
+        let known = manifest(&grate.name).unwrap_or_default();
+        let mark = |place: &str| known.takes_places().then(|| Setting::place(place));
+        let mut step = Step::new(&grate.name);
         for option in &grate.options {
-            line.extend(mark(&option.place));
-            line.extend(option.words.iter().cloned());
+            step.settings.extend(mark(&option.place));
+            step.settings.extend(settings(&option.words, &known));
         }
-        line.extend(mark(&grate.place));
-        for stack in &grate.stacks {
-            line.push("%{".to_owned());
-            line.extend(words(stack, marks));
-            line.push("%}".to_owned());
+        step.settings.extend(mark(&grate.place));
+        step.inside = grate.stacks.iter().map(|stack| steps(stack, manifest)).collect();
+        step
+    };
+    chain.iter().map(of).collect()
+}
+
+/// All words of an option. A word that is neither an option nor a value is kept as it is: the grate
+/// may know it.
+pub fn settings(words: &[String], manifest: &Manifest) -> Vec<Setting> {
+    let words: Vec<OsString> = words.iter().map(OsString::from).collect();
+    let (mut all, mut at) = (Vec::new(), 0);
+    while at < words.len() {
+        let (settings, ends) = step::settings(&words, &mut at, manifest);
+        all.extend(settings);
+        if ends {
+            all.push(Setting::new("--", Value::Flag));
+        } else if let Some(word) = words.get(at) {
+            all.push(Setting::new(word.to_string_lossy().into_owned(), Value::Flag));
+            at += 1;
         }
     }
-    line
+    all
 }
 
 fn parse(file: &str, text: &str) -> Result<Vec<Grate>> {
@@ -226,6 +243,8 @@ impl Source<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::ffi::OsStr;
+
     use super::*;
 
     const POLICY: &str = r#"
@@ -241,10 +260,15 @@ inside = [
 ]
 "#;
 
+    fn line(text: &str, manifest: &dyn Fn(&str) -> Option<Manifest>) -> String {
+        let words = step::words(&steps(&parse("f", text).unwrap(), manifest));
+        words.join(OsStr::new(" ")).into_string().unwrap()
+    }
+
     #[test]
     fn a_file_is_a_line() {
         assert_eq!(
-            words(&parse("f", POLICY).unwrap(), &|_| false).join(" "),
+            line(POLICY, &|_| None),
             "strace_grate -o /log --quiet -e open -e close namespace_grate --prefix=/tmp --prefix=/var --port=80 \
              %{ tee_grate %{ imfs_grate %} %{ forward_grate --nr 1 %} %}"
         );
@@ -254,7 +278,7 @@ inside = [
     fn who_understands_it_is_told_where_options_stand() {
         let text = "[[grate]]\nname = \"a\"\noptions = [\"-x\", \"1\"]\n[[grate]]\nname = \"b\"\noptions.y = 2\noptions.zz = [3, 4]\n";
         assert_eq!(
-            words(&parse("f", text).unwrap(), &|name| name == "b").join(" "),
+            line(text, &|name| Manifest::parse(b"takes places\0").ok().filter(|_| name == "b")),
             "a -x 1 b --lind-at=f:6: grate[1].options.y -y 2 --lind-at=f:7: grate[1].options.zz[0] --zz=3 \
              --lind-at=f:7: grate[1].options.zz[1] --zz=4 --lind-at=f:4: grate[1]"
         );

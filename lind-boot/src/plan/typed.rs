@@ -7,26 +7,35 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use lind_abi::syscall_named;
-use lind_engine::code::manifest::{Manifest, PLACE, Role};
+use lind_engine::code::manifest::{Manifest, Role};
 use lind_engine::{Engine, Entry};
 use lind_kernel::cage::is_grate_name;
 
 use super::grates::Folders;
 use super::said::Said;
 use super::stack::{self, Grate};
+use super::step::{self, Setting, Step};
 
 /// A grate, and its manifest.
 pub struct Node {
     /// Its name, as it was typed.
     pub name: String,
-    /// Its options, as they were typed.
-    pub options: Vec<String>,
+    /// Its options.
+    pub settings: Vec<Setting>,
     /// For a composer: the chains between `%{` and `%}`.
     pub stacks: Vec<Vec<Node>>,
     /// The manifest. None if it declares nothing, and so may do anything.
     pub manifest: Option<Manifest>,
     /// Its description of itself. None if it is built without the SDK.
     pub said: Option<Said>,
+}
+
+impl Node {
+    /// The words of its options.
+    pub fn options(&self) -> Vec<String> {
+        let step = Step { settings: self.settings.clone(), ..Step::default() };
+        step::words(&[step]).iter().skip(1).map(|word| word.to_string_lossy().into_owned()).collect()
+    }
 }
 
 /// # Errors
@@ -83,22 +92,26 @@ impl Finder<'_> {
     pub fn line(&self, words: &[String]) -> Result<Line> {
         let (chain, program) = self.chain(words, &mut 0, false)?;
         let Some(program) = program else {
-            let last = chain.last().and_then(|grate| Some((&grate.name, grate.options.last()?)));
-            let taken =
-                |(grate, word)| format!(": there is no program {word}, so it was taken for an option of {grate}");
+            let last = chain.last().and_then(|grate| Some((&grate.name, grate.options().pop()?)));
+            let taken = |(grate, word): (&String, String)| {
+                format!(": there is no program {word}, so it was taken for an option of {grate}")
+            };
             bail!("no program after the grates{}", last.map_or_else(String::new, taken))
         };
         Ok(Line { chain, program })
     }
 
-    /// The words of a command line for the grates of a file.
+    /// The steps for the grates of a file.
     ///
     /// # Errors
     /// A program in the place of a grate, an unknown name, brackets that a grate does not take.
-    pub fn words(&self, stack: &[Grate]) -> Result<Vec<String>> {
+    pub fn steps(&self, stack: &[Grate]) -> Result<Vec<Step>> {
         self.check(stack, &mut false)?;
-        let takes_places = |name: &str| matches!(self.find(name), Ok(Found::Grate(known)) if known.takes_places());
-        Ok(stack::words(stack, &takes_places))
+        let manifest = |name: &str| match self.find(name) {
+            Ok(Found::Grate(manifest)) => Some(manifest),
+            _ => None,
+        };
+        Ok(stack::steps(stack, &manifest))
     }
 
     /// Checks the names of a chain. A name that is not found may exist when it is started, once a
@@ -162,8 +175,9 @@ impl Finder<'_> {
             Some(said) => (*at + said.words).min(words.len()),
             None => self.end_of_options(words, *at)?,
         };
-        let typed = |word: &&String| *word != "--" && !word.starts_with(PLACE);
-        let options = words[*at..end].iter().filter(typed).cloned().collect();
+        let settings = stack::settings(&words[*at..end], &manifest);
+        let typed = |setting: &Setting| setting.name != "--" && setting.as_place().is_none();
+        let settings = settings.into_iter().filter(typed).collect();
         *at = end;
         let mut stacks = Vec::new();
         while words.get(*at).is_some_and(|word| word == "%{") {
@@ -172,7 +186,7 @@ impl Finder<'_> {
         }
         check_brackets(name, stacks.len(), &manifest)?;
         let manifest = Some(manifest).filter(Manifest::declared);
-        Ok(Node { name: name.to_owned(), options, stacks, manifest, said })
+        Ok(Node { name: name.to_owned(), settings, stacks, manifest, said })
     }
 
     fn end_of_options(&self, words: &[String], mut at: usize) -> Result<usize> {

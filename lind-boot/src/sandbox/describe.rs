@@ -1,6 +1,6 @@
 //! `lind-boot run --explain`: describes a sandbox in sentences, or as JSON.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
 use std::os::unix::ffi::OsStrExt;
 
@@ -11,6 +11,7 @@ use super::root::Maker;
 use super::{HOME, Sandbox};
 use crate::cli::sandbox::Options;
 use crate::plan::policy::LIMITS;
+use crate::plan::step::{self, Setting, Step};
 
 /// The output of `--explain`.
 pub fn described(sandbox: &Sandbox, options: &Options, json: bool) -> String {
@@ -57,9 +58,15 @@ fn maker(sandbox: &Sandbox) -> &'static str {
     }
 }
 
+/// The words of the grates with their options.
+fn words(sandbox: &Sandbox) -> Vec<OsString> {
+    step::words(&sandbox.grates).into_iter().chain(sandbox.own_grates.iter().cloned()).collect()
+}
+
 /// The grates of the line with their options, and the command, as shell words.
 fn line(sandbox: &Sandbox) -> String {
-    sandbox.grates.iter().chain(&sandbox.command).map(|word| shell_word(word.as_bytes())).collect::<Vec<_>>().join(" ")
+    let words = words(sandbox);
+    words.iter().chain(&sandbox.command).map(|word| shell_word(word.as_bytes())).collect::<Vec<_>>().join(" ")
 }
 
 /// The name of a file, or a word, on one line.
@@ -70,70 +77,81 @@ fn shown(name: &(impl AsRef<OsStr> + ?Sized)) -> String {
 /// The rules that the grates on the line enforce, a sentence each.
 fn rules(sandbox: &Sandbox) -> Vec<String> {
     let mut rules = Vec::new();
-    let mut allowed = Vec::new();
     let mut network = "the host's network, without rules".to_owned();
-    let mut grate = String::new();
-    let mut program: Option<String> = None;
-    for word in &sandbox.grates {
-        let word = &*shown(word);
-        let rule = if let Some(name) = word.strip_suffix("_grate") {
-            grate = name.to_owned();
-            (name == "net").then(|| "no network but what the rules allow".to_owned())
-        } else if word == "%}" {
-            program = None;
-            None
-        } else {
-            word.strip_prefix("--").and_then(|word| word.split_once('=')).and_then(|(option, value)| {
-                match (&*grate, option) {
-                    ("program", _) => {
-                        program = Some(value.to_owned());
-                        None
-                    }
-                    _ => rule_of(&grate, option, value),
+    let mut allowed = Vec::new();
+    for step in &sandbox.grates {
+        for chain in &step.inside {
+            let program = step.settings.first().and_then(value).unwrap_or_default();
+            let inside = chain.iter().flat_map(rules_of);
+            rules.extend(inside.map(|rule| format!("{program}: {}", rule.text())));
+        }
+        if step.inside.is_empty() {
+            for rule in rules_of(step) {
+                match rule {
+                    Rule::Network => network = "no network".to_owned(),
+                    Rule::Connection(rule) => allowed.push(rule),
+                    Rule::Other(rule) => rules.push(rule),
                 }
-            })
-        };
-        match (rule, &program, &*grate) {
-            (Some(rule), Some(program), _) => rules.push(format!("{program}: {rule}")),
-            (Some(rule), None, "net") if word.ends_with("_grate") => {
-                network = rule.replace(" but what the rules allow", "")
             }
-            (Some(rule), None, "net") if rule.starts_with(OWN_SOCKETS) || rule.ends_with(OWN) => rules.push(rule),
-            (Some(rule), None, "net") => allowed.push(rule),
-            (Some(rule), None, _) => rules.push(rule),
-            (None, ..) => {}
         }
     }
     rules.push(if allowed.is_empty() { network } else { format!("network: {} and nothing else", allowed.join("; ")) });
     rules
 }
 
-/// The beginning of the rule for sockets between programs of the sandbox.
-const OWN_SOCKETS: &str = "sockets with names such as";
+/// A rule that a grate enforces.
+enum Rule {
+    /// Only the network that other rules allow.
+    Network,
+    /// A connection is allowed.
+    Connection(String),
+    /// Another rule, as a sentence.
+    Other(String),
+}
 
-/// The end of the rule for the loopback.
-const OWN: &str = "the sandbox's own";
-
-/// The rule that an option of a grate stands for. None if the option is not a rule.
-fn rule_of(grate: &str, option: &str, value: &str) -> Option<String> {
-    Some(match (grate, option) {
-        (_, "path" | "program") if value.is_empty() => return None,
-        ("net", "allow") if value.starts_with("any unix:") => format!("{OWN_SOCKETS} {}", &value["any unix:".len()..]),
-        ("net", "allow") => value.to_owned(),
-        ("net", "loopback") => format!("127.0.0.0/8 and ::1 are {OWN}"),
-        ("write_filter", "protect") => format!("{value} cannot be changed or created"),
-        ("write_filter", "allow") => format!("can be changed: {value}"),
-        ("seccomp", "path") => format!("can be read: {value}"),
-        ("seccomp", "program") => format!("can be run: {value}"),
-        ("seccomp", "calls") => format!("calls: {}", value.replace(',', ", ")),
-        ("resource", "write-bytes") => {
-            format!("at most {} are written to files", value.strip_prefix("file=").unwrap_or(value))
+impl Rule {
+    fn text(self) -> String {
+        match self {
+            Rule::Network => "no network but what the rules allow".to_owned(),
+            Rule::Connection(rule) | Rule::Other(rule) => rule,
         }
-        ("resource", limit) if LIMITS.contains(&limit) => {
+    }
+}
+
+/// The rules of one grate.
+fn rules_of(step: &Step) -> Vec<Rule> {
+    let whole = (step.grate == "net_grate").then_some(Rule::Network);
+    whole.into_iter().chain(step.settings.iter().filter_map(|setting| rule_of(&step.grate, setting))).collect()
+}
+
+/// The value of an option, as text.
+fn value(setting: &Setting) -> Option<String> {
+    setting.value.word().map(|word| shown(&word))
+}
+
+/// The rule that an option of a grate means. None if the option is not a rule.
+fn rule_of(grate: &str, setting: &Setting) -> Option<Rule> {
+    let value = value(setting)?;
+    Some(Rule::Other(match (grate, setting.name.trim_start_matches('-')) {
+        (_, "path" | "program") if value.is_empty() => return None,
+        ("net_grate", "allow") => match value.strip_prefix("any unix:") {
+            Some(name) => format!("sockets with names such as {name}"),
+            None => return Some(Rule::Connection(value)),
+        },
+        ("net_grate", "loopback") => "127.0.0.0/8 and ::1 are the sandbox's own".to_owned(),
+        ("write_filter_grate", "protect") => format!("{value} cannot be changed or created"),
+        ("write_filter_grate", "allow") => format!("can be changed: {value}"),
+        ("seccomp_grate", "path") => format!("can be read: {value}"),
+        ("seccomp_grate", "program") => format!("can be run: {value}"),
+        ("seccomp_grate", "calls") => format!("calls: {}", value.replace(',', ", ")),
+        ("resource_grate", "write-bytes") => {
+            format!("at most {} are written to files", value.strip_prefix("file=").unwrap_or(&value))
+        }
+        ("resource_grate", limit) if LIMITS.contains(&limit) => {
             format!("{limit}: at most {value}, all programs together")
         }
         _ => return None,
-    })
+    }))
 }
 
 fn as_json(sandbox: &Sandbox, options: &Options) -> serde_json::Value {
@@ -155,7 +173,7 @@ fn as_json(sandbox: &Sandbox, options: &Options) -> serde_json::Value {
         "timeout": options.timeout.map(|timeout| timeout.as_secs_f64()),
         "workdir": shown(&sandbox.workdir),
         "home": HOME,
-        "line": sandbox.grates.iter().map(shown).collect::<Vec<_>>(),
+        "line": words(sandbox).iter().map(shown).collect::<Vec<_>>(),
         "command": sandbox.command.iter().map(shown).collect::<Vec<_>>(),
     })
 }

@@ -33,6 +33,7 @@ use crate::launch::end::{AtEnd, End};
 use crate::launch::{self, Attendant, Plan};
 use crate::named::{Changed, For, Named};
 use crate::plan::policy::Policy;
+use crate::plan::step::{self, Step};
 use crate::plan::volume::{self, Tmpfs, Volume, below, changed, inside};
 use crate::plan::{HOME, SCRATCH, found, line, overlaid, own_grates, relative};
 use crate::{config, private};
@@ -56,8 +57,10 @@ const POLICY: &str = "agent";
 struct Sandbox {
     tree: Tree,
     maker: Maker,
-    /// The grates before the command.
-    grates: Vec<OsString>,
+    /// The grates that enforce the rules, outermost first.
+    grates: Vec<Step>,
+    /// The words of the user's own grates, between those and the command.
+    own_grates: Vec<OsString>,
     /// The command, with the guest's name of its program.
     command: Vec<OsString>,
     workdir: PathBuf,
@@ -157,6 +160,7 @@ pub fn run_tool(volumes: Vec<(PathBuf, PathBuf, bool)>, words: Vec<OsString>) ->
         tree,
         maker: Maker::choose(How::Auto)?,
         grates: Vec::new(),
+        own_grates: Vec::new(),
         command: words,
         workdir: "/".into(),
         env: Vec::new(),
@@ -180,7 +184,8 @@ pub fn root_alone(options: &Options) -> Result<PathBuf> {
 
 /// The words that limit a command, in front of it.
 pub fn limited(amounts: &Amounts) -> Vec<String> {
-    line::limits(amounts, &Policy::default())
+    let words = step::words(line::limits(amounts, &Policy::default()).as_slice());
+    words.into_iter().filter_map(|word| word.into_string().ok()).collect()
 }
 
 /// The program that starts the commands of a session, and the grate in front of a command with
@@ -244,11 +249,12 @@ impl Sandbox {
             mounted,
             volumes,
             host_name: Some(options.hostname.clone().unwrap_or_else(|| HOST_NAME.to_owned())),
-            command: Some(self.grates.len()),
+            command: Some(self.own_grates.len()),
+            line: self.grates,
             ahead: self.ahead,
             in_grates,
             preserved,
-            program: self.grates.into_iter().chain(self.command).collect(),
+            program: self.own_grates.into_iter().chain(self.command).collect(),
             ..Plan::default()
         };
         let ended = launch::start(&plan, made.mounts, end, Some(attend));
@@ -324,7 +330,7 @@ impl Sandbox {
         let peaks = options.result.is_some().then(|| peaks_of(options, &policy, learner.as_ref())).transpose()?;
         let noted = peaks.as_ref().map(Peaks::path);
         let mut grates = line::grates(options, &policy, &volumes, notes.as_ref(), noted.as_deref())?;
-        grates.extend(own_grates::words(&options.grate, &options.grates)?);
+        let own_grates = own_grates::words(&options.grate, &options.grates)?;
         if maker == Maker::Kernel {
             volume::ensure_grates_can_hold(&tmpfs, &volumes)?;
             grates.splice(0..0, line::in_memory(&tmpfs));
@@ -343,6 +349,7 @@ impl Sandbox {
             tree,
             maker,
             grates,
+            own_grates,
             command: std::iter::once(first).chain(arguments.iter().cloned()).collect(),
             workdir,
             env,

@@ -14,8 +14,8 @@ use crate::config;
 use crate::failure::{self, Failure};
 use crate::plan::grates::Folders;
 use crate::plan::said::{declared, words};
-use crate::plan::stack;
 use crate::plan::typed::{Finder, Line, Node};
+use crate::plan::{stack, step};
 
 /// A grate on the route of a call, and what it may do with the call.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -34,8 +34,9 @@ pub fn print(options: &Explain) -> Result<(), Failure> {
     let file = options.stack.as_deref().map(stack::read).transpose()?.unwrap_or_default();
     let grates = Folders::new(&options.grates);
     let finder = Finder { root: &root, grates: &grates, named: &options.grates, engine: &engine };
-    let mut line = finder.words(&file)?;
-    line.extend(options.program.iter().cloned());
+    let words = step::words(&finder.steps(&file)?);
+    let words = words.iter().map(|word| word.to_string_lossy().into_owned());
+    let line: Vec<String> = words.chain(options.program.iter().cloned()).collect();
     let line = finder.line(&line)?;
     let routes = routes(&line);
     if options.json { failure::print_json(&as_json(&line, &routes)) } else { failure::print(&as_text(&line, &routes)) }
@@ -78,7 +79,7 @@ fn step(node: &Node, row: &'static Syscall) -> Option<Step> {
 /// The step of a composer with a call.
 fn through(node: &Node, row: &'static Syscall) -> Option<Step> {
     let stacks: Vec<_> = node.stacks.iter().map(|stack| route(stack, row)).collect();
-    let (name, options) = (node.name.clone(), node.options.join(" "));
+    let (name, options) = (node.name.clone(), node.options().join(" "));
     let handled = !stacks.iter().all(Vec::is_empty);
     let own = node.manifest.as_ref().and_then(|manifest| manifest.role(row.nr));
     // Its role for any call is about the calls that enter.
