@@ -9,6 +9,7 @@
  */
 #include <errno.h>
 #include "../sdk/c/core/program.h"
+#include "files.h"
 #include <fcntl.h>
 #include <lind/raw.h>
 #include <pthread.h>
@@ -30,7 +31,7 @@ struct order {
 	int32_t files[3];
 };
 
-enum kind { READY, STARTED, NO_DIRECTORY, NO_PROGRAM, ENDED, STOPPED, CONTINUED };
+enum news_kind { READY, STARTED, NO_DIRECTORY, NO_PROGRAM, ENDED, STOPPED, CONTINUED };
 
 struct news {
 	uint32_t kind, id;
@@ -59,7 +60,7 @@ int64_t lind_handle(uint32_t entry, const struct lind_call *call)
 	return -ENOSYS;
 }
 
-static void tell(enum kind kind, uint32_t id, pid_t pid, int value)
+static void report(enum news_kind kind, uint32_t id, pid_t pid, int value)
 {
 	struct news news = { kind, id, pid, value };
 
@@ -138,9 +139,9 @@ static int begin(void *argument)
 {
 	struct command *command = argument;
 	uint32_t id = command->order.id;
-	enum kind failed = NO_DIRECTORY;
+	enum news_kind failed = NO_DIRECTORY;
 
-	tell(STARTED, id, getpid(), 0);
+	report(STARTED, id, getpid(), 0);
 	setsid();
 	for (int i = 0; i < 3; i++)
 		if (command->order.files[i] < 0)
@@ -154,7 +155,7 @@ static int begin(void *argument)
 		failed = NO_PROGRAM;
 		run_program(command);
 	}
-	tell(failed, id, getpid(), errno);
+	report(failed, id, getpid(), errno);
 	_exit(127);
 }
 
@@ -169,7 +170,7 @@ static void *start_commands(void *unused)
 		struct command *command = next_command();
 
 		if (clone(begin, stack + STACK, CLONE_VM | CLONE_VFORK | SIGCHLD, command) < 0)
-			tell(NO_PROGRAM, command->order.id, 0, errno);
+			report(NO_PROGRAM, command->order.id, 0, errno);
 		else
 			sem_post(&started);
 		for (int i = 0; i < 3; i++)
@@ -201,16 +202,18 @@ static void wait_for_commands(void)
 		if (pid <= 0)
 			continue;
 		if (WIFSTOPPED(status))
-			tell(STOPPED, 0, pid, WSTOPSIG(status));
+			report(STOPPED, 0, pid, WSTOPSIG(status));
 		else if (WIFCONTINUED(status))
-			tell(CONTINUED, 0, pid, 0);
+			report(CONTINUED, 0, pid, 0);
 		else
-			tell(ENDED, 0, pid, status);
+			report(ENDED, 0, pid, status);
 	}
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+	if (argc > 1 && !strcmp(argv[1], "files"))
+		return serve_files();
 	control = fcntl(0, F_DUPFD_CLOEXEC, CONTROL);
 	if (control < 0 || dup2(1, 0) < 0 || sem_init(&started, 0, 0))
 		lind_die("lind-boot starts this program itself: lind-boot session start NAME");
@@ -221,6 +224,6 @@ int main(void)
 		if (starters == before)
 			lind_die("cannot start a thread");
 	}
-	tell(READY, 0, getpid(), 0);
+	report(READY, 0, getpid(), 0);
 	wait_for_commands();
 }

@@ -205,6 +205,8 @@ int main(int argc, char **argv)
 	}
 	if (!strcmp(what, "die"))
 		return kill(getpid(), atoi(argv[2]));
+	if (!strcmp(what, "end"))
+		return kill(atoi(argv[2]), SIGKILL);
 	if (!strcmp(what, "spin"))
 		for (;;)
 			;

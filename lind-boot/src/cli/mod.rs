@@ -13,6 +13,7 @@ pub mod run;
 pub mod sandbox;
 pub mod session;
 pub mod tools;
+pub mod verbs;
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;

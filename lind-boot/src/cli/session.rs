@@ -8,6 +8,7 @@ use anyhow::{Result, ensure};
 use clap::{Args, Subcommand};
 
 use super::sandbox::{Amounts, Options, RunOptions, duration};
+use super::verbs::{Files, Verb};
 
 /// The commands on sessions.
 #[derive(Subcommand, Debug)]
@@ -16,7 +17,7 @@ pub enum Command {
     Start(Box<Start>),
     /// Run a command in a session
     Exec(Exec),
-    /// List the sessions, and the commands that run in them
+    /// List the sessions and the commands that run in them, or the files of a session
     Ls(Ls),
     /// Print the messages of a session and its grates
     Logs(Name),
@@ -24,6 +25,9 @@ pub enum Command {
     Signal(Signal),
     /// End a session and its commands
     Stop(Name),
+    /// Look into a session, or change something in it
+    #[command(flatten)]
+    In(Verb),
     /// Run the session that `start` starts
     #[command(hide = true)]
     Serve(Box<Start>),
@@ -66,6 +70,9 @@ pub struct Exec {
     /// with status 124
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub timeout: Option<Duration>,
+    /// Start the command and leave it: print its number, for `session attach`, `wait` and `kill`
+    #[arg(short, long)]
+    pub detach: bool,
     /// Limits of this command, within those of the session.
     #[command(flatten)]
     pub amounts: Amounts,
@@ -96,7 +103,7 @@ impl Exec {
             "--session allows only -w, -e, --timeout and limits; give other options to `lind-boot session start {name}`"
         );
         let Options { workdir, env, timeout, amounts, .. } = own;
-        Ok(Some(Exec { workdir, env, timeout, amounts, name, command: run.command.clone() }))
+        Ok(Some(Exec { workdir, env, timeout, amounts, name, command: run.command.clone(), detach: false }))
     }
 
     /// A `session exec` line without options, which needs no parser.
@@ -123,6 +130,9 @@ pub struct Ls {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
+    /// Files instead of sessions.
+    #[command(flatten)]
+    pub files: Files,
 }
 
 /// Options of `session signal`.

@@ -18,7 +18,7 @@ use serde_json::{Map, Value, json};
 
 use super::place::Place;
 use super::screen::Screen;
-use super::wire::{self, Incoming, Outgoing, VERSION};
+use super::wire::{self, Incoming, Message, Outgoing, VERSION};
 use crate::cli::session::Exec;
 use crate::config;
 use crate::failure::FAILED;
@@ -64,7 +64,11 @@ pub fn connect(name: &str) -> Result<UnixStream> {
     Ok(socket)
 }
 
-fn request(exec: &Exec) -> Result<Value> {
+/// The request to run a command.
+///
+/// # Errors
+/// A mistake in a variable.
+pub fn request(exec: &Exec) -> Result<Value> {
     let mut request = Map::new();
     let words = |words: &mut dyn Iterator<Item = &[u8]>| words.map(wire::word).collect::<Value>();
     request.insert("lind".into(), VERSION.into());
@@ -235,7 +239,7 @@ impl Client<'_> {
             if self.screen.as_ref().is_some_and(Screen::is_full) {
                 return Ok(None);
             }
-            let Some((message, _)) = self.incoming.next()? else { break };
+            let Some(Message { value: message, .. }) = self.incoming.next()? else { break };
             if let Some(status) = self.heard(&message)? {
                 return Ok(Some(status));
             }
@@ -266,7 +270,7 @@ impl Client<'_> {
 }
 
 /// The exit status in a message, if it has one.
-fn end(message: &Value) -> Option<u8> {
+pub fn end(message: &Value) -> Option<u8> {
     let number = |value: &Value| value.as_u64().and_then(|number| u8::try_from(number).ok());
     if let Some(why) = message["error"].as_str() {
         stdio::say_line(why);
@@ -291,7 +295,7 @@ pub fn ask(socket: &UnixStream, request: &Value) -> Result<Value> {
     wire::send(socket.as_fd(), request, &[])?;
     let mut incoming = Incoming::default();
     loop {
-        if let Some((answer, _)) = incoming.next()? {
+        if let Some(Message { value: answer, .. }) = incoming.next()? {
             let why = answer["error"].as_str().map(str::to_owned);
             return why.map_or(Ok(answer), |why| Err(anyhow!(why)));
         }

@@ -1,17 +1,23 @@
 //! The commands that run in a session.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use lind_abi::CageId;
 use lind_kernel::Kernel;
 use lind_kernel::cage::signal::{self, Origin};
 use serde_json::{Value, json};
 
+use super::output::{Output, Stream};
+use super::pipes::Pipes;
+use super::request;
 use super::terminal::Terminal;
 use crate::launch::end::Clock;
+
+/// ^D, which ends the input of a terminal in its usual mode.
+const END_OF_INPUT: u8 = 4;
 
 /// A command, from the order until its end.
 pub struct Command {
@@ -27,6 +33,16 @@ pub struct Command {
     pub terminal: Option<Terminal>,
     /// Whether its client wants a message when it starts.
     pub events: bool,
+    /// The session's ends of its pipes.
+    pub pipes: Pipes,
+    /// Its output, if the session keeps it.
+    pub output: Option<Output>,
+    /// Whether it goes on without a client.
+    pub detached: bool,
+    /// When it was ordered.
+    pub began: SystemTime,
+    /// The message about its end, and how much output there was by then.
+    pub ended: Option<(Value, u64)>,
     clock: Clock,
     timeout: Option<Duration>,
     timed_out: bool,
@@ -38,18 +54,27 @@ pub struct Command {
 pub struct Commands {
     kernel: Arc<Kernel>,
     all: BTreeMap<u32, Command>,
+    /// Those that have ended, and whose output is kept.
+    ended: BTreeMap<u32, Command>,
     last: u32,
 }
+
+/// How many commands that have ended are kept, and how many bytes of their output.
+const KEPT: usize = 64;
+const KEPT_BYTES: usize = 16 << 20;
+
+/// The most output that is read from pipes at a command's end: what pipes hold.
+const REST: usize = 256 << 10;
 
 impl Commands {
     /// No commands yet.
     pub fn new(kernel: &Arc<Kernel>) -> Commands {
-        Commands { kernel: Arc::clone(kernel), all: BTreeMap::new(), last: 0 }
+        Commands { kernel: Arc::clone(kernel), all: BTreeMap::new(), ended: BTreeMap::new(), last: 0 }
     }
 
     /// Adds a command that is about to start, and returns its number.
     pub fn add(&mut self, client: u64, shown: String, timeout: Option<Duration>, events: bool) -> u32 {
-        self.last += 1;
+        let id = self.next_number();
         let command = Command {
             client: Some(client),
             pid: None,
@@ -57,12 +82,23 @@ impl Commands {
             says_at: None,
             terminal: None,
             events,
+            pipes: Pipes::default(),
+            output: None,
+            detached: false,
+            began: SystemTime::now(),
+            ended: None,
             clock: Clock::start(),
             timeout,
             timed_out: false,
             early: Vec::new(),
         };
-        self.all.insert(self.last, command);
+        self.all.insert(id, command);
+        id
+    }
+
+    /// A number that no command has had.
+    pub fn next_number(&mut self) -> u32 {
+        self.last += 1;
         self.last
     }
 
@@ -76,6 +112,21 @@ impl Commands {
         self.all.get_mut(&id)
     }
 
+    /// The command with this number, also if it has ended.
+    pub fn any(&self, id: u32) -> Option<&Command> {
+        self.all.get(&id).or_else(|| self.ended.get(&id))
+    }
+
+    /// The same, to change it.
+    pub fn any_mut(&mut self, id: u32) -> Option<&mut Command> {
+        self.all.get_mut(&id).or_else(|| self.ended.get_mut(&id))
+    }
+
+    /// All commands, those that have ended first.
+    pub fn all(&self) -> impl Iterator<Item = (u32, &Command)> {
+        self.ended.iter().chain(&self.all).map(|(&id, command)| (id, command))
+    }
+
     /// The command that runs in this cage.
     pub fn of_cage(&self, pid: u32) -> Option<u32> {
         self.all.iter().find(|(_, command)| command.pid == Some(CageId(pid))).map(|(&id, _)| id)
@@ -84,12 +135,6 @@ impl Commands {
     /// The command that a client has started.
     pub fn of_client(&self, client: u64) -> Option<u32> {
         self.all.iter().find(|(_, command)| command.client == Some(client)).map(|(&id, _)| id)
-    }
-
-    /// The commands that have a terminal.
-    pub fn with_terminals(&mut self) -> impl Iterator<Item = (u32, Option<u64>, &mut Terminal)> {
-        let all = self.all.iter_mut();
-        all.filter_map(|(&id, command)| Some((id, command.client, command.terminal.as_mut()?)))
     }
 
     /// The terminal of the command that a client has started.
@@ -108,7 +153,7 @@ impl Commands {
         for (number, origin) in std::mem::take(&mut command.early) {
             self.signal(id, number, origin);
         }
-        if self.all.get(&id).is_some_and(|command| command.client.is_none()) {
+        if self.all.get(&id).is_some_and(|command| command.client.is_none() && !command.detached) {
             self.kill(id);
         }
     }
@@ -160,6 +205,51 @@ impl Commands {
         self.all.remove(&id)
     }
 
+    /// Removes a command that could not be started. If it had a cage, the news of its end follows.
+    pub fn forget(&mut self, id: u32, never_lived: bool) {
+        if never_lived {
+            self.all.remove(&id);
+        }
+    }
+
+    /// Keeps a command that has ended, with the rest of its output.
+    pub fn end(&mut self, id: u32, word: i32, note: Option<String>) {
+        let Some(mut command) = self.all.remove(&id) else { return };
+        if let Some(terminal) = command.terminal.take() {
+            command.take_rest(Stream::Terminal, &terminal.rest());
+        }
+        for _ in 0..REST / (16 << 10) {
+            let (parts, more) = command.pipes.read(REST);
+            parts.iter().for_each(|(stream, bytes)| command.take_rest(*stream, bytes));
+            if !more {
+                break;
+            }
+        }
+        command.pipes.add_input(&[], true);
+        let mut message = command.ended(word);
+        let output = command.output.as_ref().map_or(0, Output::end);
+        message["ended"]["id"] = id.into();
+        message["ended"]["output"] = output.into();
+        message["ended"]["dropped"] = command.output.as_ref().map_or(0, Output::dropped).into();
+        message["note"] = note.into();
+        command.ended = Some((message, output));
+        self.ended.insert(id, command);
+    }
+
+    /// Whether more commands that have ended are kept than should be.
+    pub fn are_too_many(&self) -> bool {
+        let kept = |command: &Command| command.output.as_ref().map_or(0, Output::kept);
+        self.ended.len() > KEPT || self.ended.values().map(kept).sum::<usize>() > KEPT_BYTES
+    }
+
+    /// Forgets the oldest of them, but none that a client follows.
+    pub fn forget_ended(&mut self, followed: &BTreeSet<u32>) {
+        while self.are_too_many() {
+            let Some(&oldest) = self.ended.keys().find(|id| !followed.contains(id)) else { return };
+            self.ended.remove(&oldest);
+        }
+    }
+
     /// When the next timeout ends.
     pub fn next_end(&self) -> Option<Instant> {
         self.all.values().filter(|command| !command.timed_out).filter_map(Command::end).min()
@@ -188,6 +278,67 @@ impl Commands {
 }
 
 impl Command {
+    /// Keeps the output from now on.
+    pub fn keep(&mut self, kept: Option<&request::Kept>) {
+        let Some(kept) = kept else { return };
+        self.output = Some(Output::new(kept.keep, kept.most));
+        self.detached = kept.detached;
+        if kept.detached {
+            self.client = None;
+        }
+    }
+
+    /// Takes output of its terminal. False if the output is not kept.
+    pub fn take_output(&mut self, bytes: &[u8]) -> bool {
+        if let Some(output) = &mut self.output {
+            output.add(Stream::Terminal, bytes);
+        }
+        self.output.is_some()
+    }
+
+    fn take_rest(&mut self, stream: Stream, bytes: &[u8]) {
+        if let Some(output) = &mut self.output {
+            output.grow(bytes.len());
+            output.add(stream, bytes);
+        }
+    }
+
+    /// Reads output from its pipes.
+    pub fn read_pipes(&mut self, space: usize) {
+        let Some(output) = &mut self.output else { return };
+        let (parts, _) = self.pipes.read(space);
+        parts.iter().for_each(|(stream, bytes)| output.add(*stream, bytes));
+    }
+
+    /// Whether it takes input from the session.
+    pub fn takes_input(&self) -> bool {
+        self.terminal.is_some() || self.pipes.takes_input()
+    }
+
+    /// Adds input. At its end a pipe is closed; a terminal gets the character that means the end.
+    pub fn add_input(&mut self, bytes: &[u8], last: bool) {
+        match &mut self.terminal {
+            Some(terminal) => {
+                terminal.add_input(bytes);
+                if last {
+                    terminal.add_input(&[END_OF_INPUT]);
+                }
+            }
+            None => self.pipes.add_input(bytes, last),
+        }
+    }
+
+    /// Whether no more input should be taken from clients.
+    pub fn is_full(&self) -> bool {
+        self.pipes.is_full() || self.terminal.as_ref().is_some_and(Terminal::is_full)
+    }
+
+    /// The seconds since it was ordered, or how long it took.
+    pub fn seconds(&self) -> f64 {
+        let wall = self.ended.as_ref().and_then(|(ended, _)| ended["ended"]["wall"].as_f64());
+        wall.unwrap_or_else(|| self.clock.elapsed().as_secs_f64())
+    }
+
     /// When its timeout ends, unless something is compiled meanwhile.
     fn end(&self) -> Option<Instant> {
         Instant::now().checked_add(self.clock.left(self.timeout?).unwrap_or_default())

@@ -58,7 +58,10 @@ pub fn start(start: &Start) -> Result<(), Failure> {
     let _ = log.seek(SeekFrom::Start(0)).and_then(|_| log.read_to_string(&mut why));
     let why = why.trim_end();
     let why = why.strip_prefix("lind-boot: ").filter(|why| !why.contains('\n')).unwrap_or(why);
-    Err(Failure { reason: anyhow!("{why}"), status: status.filter(|&status| status > 0).unwrap_or(crate::FAILED) })
+    Err(Failure {
+        reason: anyhow!("{why}"),
+        status: status.filter(|&status| status > 0).unwrap_or(crate::failure::FAILED),
+    })
 }
 
 /// How often the log is checked for progress while the session starts.

@@ -7,18 +7,22 @@
 mod client;
 mod commands;
 mod control;
+mod files;
 mod orders;
+mod output;
+mod pipes;
 pub mod place;
 mod request;
 mod screen;
 mod serve;
 mod server;
 mod terminal;
+mod verbs;
 mod wire;
 
 use std::ffi::OsString;
 
-use crate::cli::session::{Command, Exec};
+use crate::cli::session::{Command, Exec, Ls};
 use crate::failure::Failure;
 use crate::sandbox;
 
@@ -37,7 +41,12 @@ pub fn exec_at_once() -> Option<u8> {
 /// When the command fails.
 pub fn run(command: Command) -> Result<u8, Failure> {
     match command {
+        Command::Exec(line) if line.detach => return verbs::start_detached(&line.name, client::request(&line)?),
         Command::Exec(line) => return Ok(exec(&line)),
+        Command::In(verb) => return verbs::run(&verb),
+        Command::Ls(Ls { json, files }) if files.name.is_some() => {
+            return verbs::list_files(files.name.as_deref().unwrap_or_default(), &files, json);
+        }
         Command::Start(start) if start.explain => sandbox::explain_session(&start.options, start.json),
         Command::Start(start) => control::start(&start),
         Command::Serve(start) => serve::serve(*start),

@@ -10,7 +10,7 @@ use lind_kernel::cage::signal::Origin;
 use lind_kernel::text::shown;
 use serde_json::{Value, json};
 
-use super::wire::{self, FILES, VERSION};
+use super::wire::{self, FILES, SECOND, VERSION};
 use crate::cli::sandbox::Amounts;
 use crate::sandbox::{Surroundings, limited};
 
@@ -44,6 +44,22 @@ pub struct Line {
     pub events: bool,
     /// Its terminal.
     pub terminal: Option<Terminal>,
+    /// The wishes of a client of the second version.
+    pub kept: Option<Kept>,
+}
+
+/// A command whose output the session reads and keeps.
+pub struct Kept {
+    /// Which of the descriptors 0, 1 and 2 are pipes of the session.
+    pub pipes: [bool; FILES],
+    /// Whether the client is going to send input.
+    pub input: bool,
+    /// Whether the command goes on without the client.
+    pub detached: bool,
+    /// The bytes of output to keep.
+    pub keep: Option<usize>,
+    /// The most bytes of output to take.
+    pub most: Option<u64>,
 }
 
 /// A terminal for a command.
@@ -73,7 +89,10 @@ impl Request {
     /// A mistake in the message.
     pub fn read(message: &Value) -> Result<Request> {
         let version = message["lind"].as_u64().unwrap_or(0);
-        ensure!(version == VERSION, "this session speaks version {VERSION} of the protocol, and not {version}");
+        ensure!(
+            version == VERSION,
+            "this session speaks version {VERSION} and version {SECOND} of the protocol, and not {version}"
+        );
         match message["do"].as_str() {
             Some("exec") => Ok(Request::Exec(Box::new(Line::read(message)?))),
             Some("list") => Ok(Request::List),
@@ -106,8 +125,18 @@ impl Meanwhile {
     }
 }
 
+/// A list of some of 0, 1 and 2.
+fn files(value: &Value) -> Result<[bool; FILES]> {
+    let mut files = [false; FILES];
+    for number in value.as_array().context("files: expected a list of 0, 1 and 2")? {
+        let place = number.as_u64().and_then(|number| files.get_mut(usize::try_from(number).ok()?));
+        *place.context("files: expected 0, 1 or 2")? = true;
+    }
+    Ok(files)
+}
+
 /// `[rows, columns]`
-fn size(value: &Value) -> Result<Winsize> {
+pub fn size(value: &Value) -> Result<Winsize> {
     let number = |at: usize| value[at].as_u64().and_then(|number| u16::try_from(number).ok());
     let (row, col) = number(0).zip(number(1)).context("expected [rows, columns]")?;
     Ok(Winsize { row, col, xpixel: 0, ypixel: 0 })
@@ -118,11 +147,7 @@ impl Terminal {
         if value.is_null() {
             return Ok(None);
         }
-        let mut files = [false; FILES];
-        for number in value["files"].as_array().context("files: expected a list of 0, 1 and 2")? {
-            let place = number.as_u64().and_then(|number| files.get_mut(usize::try_from(number).ok()?));
-            *place.context("files: expected 0, 1 or 2")? = true;
-        }
+        let files = files(&value["files"])?;
         let settings = Some(&value["settings"]).filter(|settings| !settings.is_null());
         let settings = settings.map(|settings| read_settings(settings).context("settings")).transpose()?;
         Ok(Some(Terminal { files, size: size(&value["size"]).context("size")?, settings }))
@@ -142,7 +167,11 @@ fn read_settings(value: &Value) -> Result<Termios> {
     Ok(Termios { iflag: mode(0)?, oflag: mode(1)?, cflag: mode(2)?, lflag: mode(3)?, line: 0, cc })
 }
 
-fn number(message: &Value) -> Result<u8> {
+/// The signal of a message.
+///
+/// # Errors
+/// When it is not a number of one.
+pub fn number(message: &Value) -> Result<u8> {
     let number = message["signal"].as_u64().and_then(|number| u8::try_from(number).ok());
     number.filter(|number| (1..=64).contains(number)).ok_or_else(|| anyhow!("signal: expected a number from 1 to 64"))
 }
@@ -185,7 +214,36 @@ impl Line {
             timeout,
             events: message["events"].as_bool() == Some(true),
             terminal: Terminal::read(&message["terminal"]).context("terminal")?,
+            kept: None,
         })
+    }
+
+    /// Parses an `exec` of the second version.
+    ///
+    /// # Errors
+    /// A mistake in the message.
+    pub fn second(message: &Value) -> Result<Line> {
+        let mut line = Line::read(message)?;
+        let sent = if message["files"].is_null() { [false; FILES] } else { files(&message["files"])? };
+        let at_terminal = line.terminal.as_ref().map_or([false; FILES], |terminal| terminal.files);
+        let mut pipes = [true; FILES];
+        for ((pipe, sent), at_terminal) in pipes.iter_mut().zip(sent).zip(at_terminal) {
+            ensure!(!(sent && at_terminal), "files: a descriptor of the terminal cannot be sent");
+            *pipe = !sent && !at_terminal;
+        }
+        let count = |key: &str| {
+            let value = Some(&message[key]).filter(|value| !value.is_null());
+            value.map(|value| value.as_u64().with_context(|| format!("{key}: expected a number of bytes"))).transpose()
+        };
+        line.events = true;
+        line.kept = Some(Kept {
+            pipes,
+            input: message["stdin"].as_bool() == Some(true),
+            detached: message["detach"].as_bool() == Some(true),
+            keep: count("keep")?.map(|keep| usize::try_from(keep).unwrap_or(usize::MAX)),
+            most: count("max_output")?,
+        });
+        Ok(line)
     }
 }
 
@@ -271,7 +329,7 @@ mod tests {
     fn what_is_wrong_is_said() {
         for (message, part) in [
             (json!({"do": "list"}), "version 1"),
-            (json!({"lind": 2, "do": "list"}), "not 2"),
+            (json!({"lind": 3, "do": "list"}), "not 3"),
             (json!({"lind": 1, "do": "dance"}), "expected exec"),
             (json!({"lind": 1, "do": "exec", "argv": []}), "expected the name of a command"),
             (json!({"lind": 1, "do": "exec", "argv": [""]}), "expected the name of a command"),

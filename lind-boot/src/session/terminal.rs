@@ -74,7 +74,12 @@ impl Terminal {
 
     /// The next output; empty if there is none.
     pub fn output(&self) -> Vec<u8> {
-        let mut piece = vec![0; 16 << 10];
+        self.output_of(16 << 10)
+    }
+
+    /// The next output, of at most so many bytes.
+    pub fn output_of(&self, most: usize) -> Vec<u8> {
+        let mut piece = vec![0; most.min(16 << 10)];
         let count = self.served.read(&mut piece).unwrap_or(0);
         piece.truncate(count);
         piece
@@ -100,25 +105,33 @@ impl AsFd for Terminal {
     }
 }
 
-/// The descriptors 0, 1 and 2 of a command: the terminal for some, and for each of the others the
-/// next file that the client has sent.
+/// The descriptors 0, 1 and 2 of a command: the terminal for some, pipes for some, and for each of
+/// the others the next file that the client has sent.
 ///
 /// # Errors
 /// When the client has sent a terminal: programs that the command leaves running would keep it.
 pub fn files(
     line: &request::Line,
     terminal: Option<&Terminal>,
+    pipes: [Option<OwnedFd>; FILES],
     sent: Vec<OwnedFd>,
 ) -> Result<[Option<OwnedFd>; FILES]> {
     let wanted = line.terminal.as_ref().map_or([false; FILES], |wanted| wanted.files);
-    let (mut files, mut sent) = ([const { None }; FILES], sent.into_iter());
+    let (mut files, mut sent) = (pipes, sent.into_iter());
     for (number, (file, is_terminal)) in files.iter_mut().zip(wanted).enumerate() {
-        *file = match terminal.filter(|_| is_terminal) {
-            Some(terminal) => Some(
-                terminal.served.slave().try_clone_to_owned().context("cannot duplicate the terminal's descriptor")?,
-            ),
-            None => sent.next(),
-        };
+        match terminal.filter(|_| is_terminal) {
+            Some(terminal) => {
+                *file = Some(
+                    terminal
+                        .served
+                        .slave()
+                        .try_clone_to_owned()
+                        .context("cannot duplicate the terminal's descriptor")?,
+                );
+            }
+            None if file.is_none() => *file = sent.next(),
+            None => {}
+        }
         let own = is_terminal || !file.as_ref().is_some_and(rustix::termios::isatty);
         ensure!(
             own,

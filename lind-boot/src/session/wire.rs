@@ -1,6 +1,6 @@
 //! The messages on a session's socket: JSON texts, each after its length as four bytes in
-//! little-endian order. Files are sent with the first byte of a message. `docs/session.md` lists
-//! the messages.
+//! little-endian order. From version 2 on, bytes may follow a text, whose number its key `bytes`
+//! gives. Files are sent with the first byte of a message. `docs/session.md` lists the messages.
 
 use std::collections::VecDeque;
 use std::io::{Error, ErrorKind, IoSlice, IoSliceMut, Result};
@@ -13,10 +13,13 @@ use rustix::net::{
 };
 use serde_json::Value;
 
-/// The version of the protocol.
+/// The version of the protocol that runs commands on the caller's files.
 pub const VERSION: u64 = 1;
 
-/// The longest message.
+/// The version with bytes behind messages, and many requests on a connection.
+pub const SECOND: u64 = 2;
+
+/// The longest message, and the most bytes behind one.
 pub const MOST: usize = 4 << 20;
 
 /// The most files in a message.
@@ -44,6 +47,21 @@ pub fn send(socket: BorrowedFd<'_>, message: &Value, files: &[BorrowedFd<'_>]) -
     Ok(())
 }
 
+/// Sends a message whole, with bytes behind it.
+///
+/// # Errors
+/// The host's error.
+pub fn send_bytes(socket: BorrowedFd<'_>, mut message: Value, body: &[u8]) -> Result<()> {
+    message["bytes"] = body.len().into();
+    send(socket, &message, &[])?;
+    let mut rest = body;
+    while !rest.is_empty() {
+        let count = rustix::net::send(socket, rest, SendFlags::NOSIGNAL)?;
+        rest = rest.get(count..).unwrap_or_default();
+    }
+    Ok(())
+}
+
 /// Bytes that wait to be sent on a socket that does not block.
 #[derive(Default)]
 pub struct Outgoing(VecDeque<u8>);
@@ -61,6 +79,23 @@ impl Outgoing {
         let length = u32::try_from(text.len()).map_err(|_| ErrorKind::InvalidInput)?;
         self.0.extend(length.to_le_bytes());
         self.0.extend(text.as_bytes());
+        self.flush(socket)
+    }
+
+    /// Adds a message with bytes behind it, and sends as much as the socket has room for.
+    ///
+    /// # Errors
+    /// As for [`Outgoing::send`].
+    pub fn send_bytes(&mut self, socket: BorrowedFd<'_>, mut message: Value, body: &[u8]) -> Result<()> {
+        message["bytes"] = body.len().into();
+        let text = message.to_string();
+        let length = u32::try_from(text.len()).map_err(|_| ErrorKind::InvalidInput)?;
+        if self.0.len() + text.len() + body.len() > 2 * MOST {
+            return Err(ErrorKind::WouldBlock.into());
+        }
+        self.0.extend(length.to_le_bytes());
+        self.0.extend(text.as_bytes());
+        self.0.extend(body);
         self.flush(socket)
     }
 
@@ -86,20 +121,44 @@ impl Outgoing {
     }
 }
 
+/// A message, with what came with it.
+pub struct Message {
+    /// The text.
+    pub value: Value,
+    /// The bytes behind it.
+    pub body: Vec<u8>,
+    /// The files that have arrived by its end.
+    pub files: Vec<OwnedFd>,
+}
+
 /// Bytes and files that were received from a socket.
 #[derive(Default)]
 pub struct Incoming {
     bytes: Vec<u8>,
     files: Vec<OwnedFd>,
+    /// The text of a message whose bytes have not all arrived, and their number.
+    head: Option<(Value, usize)>,
+    /// Whether the messages are of the second version.
+    second: bool,
 }
 
 impl Incoming {
+    /// The receiver of messages of the second version.
+    pub fn second() -> Incoming {
+        Incoming { second: true, ..Incoming::default() }
+    }
+
+    /// Whether the other end has sent a message of the second version.
+    pub fn is_second(&self) -> bool {
+        self.second
+    }
+
     /// Reads what has arrived; on a blocking socket, waits for it. False at the end.
     ///
     /// # Errors
     /// The host's error.
     pub fn receive(&mut self, socket: BorrowedFd<'_>) -> Result<bool> {
-        let mut piece = [0; 4096];
+        let mut piece = [0; 64 << 10];
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(FILES))];
         let mut control = RecvAncillaryBuffer::new(&mut space);
         let got = recvmsg(socket, &mut [IoSliceMut::new(&mut piece)], &mut control, RecvFlags::CMSG_CLOEXEC)?;
@@ -112,20 +171,30 @@ impl Incoming {
         Ok(got.bytes > 0)
     }
 
-    /// The next complete message, with the files that have arrived by then.
+    /// The next complete message.
     ///
     /// # Errors
     /// When the bytes are not a message.
-    pub fn next(&mut self) -> Result<Option<(Value, Vec<OwnedFd>)>> {
-        let Some(length) = self.bytes.first_chunk::<4>() else { return Ok(None) };
-        let length = u32::from_le_bytes(*length) as usize;
-        if length > MOST || self.files.len() > FILES {
-            return Err(Error::new(ErrorKind::InvalidData, "a message is too long, or has too many files"));
+    pub fn next(&mut self) -> Result<Option<Message>> {
+        let too_much = || Error::new(ErrorKind::InvalidData, "a message is too long, or has too many files");
+        if self.head.is_none() {
+            let Some(length) = self.bytes.first_chunk::<4>() else { return Ok(None) };
+            let length = u32::from_le_bytes(*length) as usize;
+            if length > MOST || self.files.len() > FILES {
+                return Err(too_much());
+            }
+            let Some(text) = self.bytes.get(4..4 + length) else { return Ok(None) };
+            let value: Value = serde_json::from_slice(text)?;
+            self.bytes.drain(..4 + length);
+            self.second |= value["lind"].as_u64() == Some(SECOND);
+            let behind = value["bytes"].as_u64().filter(|_| self.second).unwrap_or(0);
+            let behind = usize::try_from(behind).ok().filter(|&behind| behind <= MOST).ok_or_else(too_much)?;
+            self.head = Some((value, behind));
         }
-        let Some(text) = self.bytes.get(4..4 + length) else { return Ok(None) };
-        let message = serde_json::from_slice(text)?;
-        self.bytes.drain(..4 + length);
-        Ok(Some((message, std::mem::take(&mut self.files))))
+        let there = |(_, behind): &mut (Value, usize)| *behind <= self.bytes.len();
+        let Some((value, behind)) = self.head.take_if(there) else { return Ok(None) };
+        let body = self.bytes.drain(..behind).collect();
+        Ok(Some(Message { value, body, files: std::mem::take(&mut self.files) }))
     }
 }
 
@@ -162,8 +231,8 @@ mod tests {
         drop(here);
         let (mut incoming, mut got) = (Incoming::default(), Vec::new());
         while incoming.receive(there.as_fd()).unwrap() {
-            while let Some((message, files)) = incoming.next().unwrap() {
-                got.push((message, files.len()));
+            while let Some(message) = incoming.next().unwrap() {
+                got.push((message.value, message.files.len()));
             }
         }
         assert_eq!(got, [(first, 2), (second, 0)]);
@@ -172,11 +241,31 @@ mod tests {
     #[test]
     fn what_is_no_message_is_refused() {
         for bytes in [&[255, 255, 255, 255][..], &[1, 0, 0, 0, b'{']] {
-            let mut incoming = Incoming { bytes: bytes.to_vec(), files: Vec::new() };
+            let mut incoming = Incoming { bytes: bytes.to_vec(), ..Incoming::default() };
             assert!(incoming.next().is_err(), "{bytes:?}");
         }
-        let mut incoming = Incoming { bytes: vec![9, 0, 0, 0, b'{'], files: Vec::new() };
+        let mut incoming = Incoming { bytes: vec![9, 0, 0, 0, b'{'], ..Incoming::default() };
         assert!(incoming.next().unwrap().is_none());
+    }
+
+    #[test]
+    fn bytes_are_behind_messages_of_the_second_version_alone() {
+        let (here, there) = UnixStream::pair().unwrap();
+        send(here.as_fd(), &json!({"lind": 1, "bytes": 7}), &[]).unwrap();
+        send_bytes(here.as_fd(), json!({"lind": 2}), b"{\0\xff").unwrap();
+        send_bytes(here.as_fd(), json!({}), b"").unwrap();
+        drop(here);
+        let (mut incoming, mut got) = (Incoming::default(), Vec::new());
+        while incoming.receive(there.as_fd()).unwrap() {
+            while let Some(message) = incoming.next().unwrap() {
+                got.push(message.body);
+            }
+        }
+        assert_eq!(got, [&b""[..], b"{\0\xff", b""]);
+        send_bytes(there.as_fd(), json!({"lind": 2}), b"").unwrap_err();
+        let mut incoming = Incoming::second();
+        incoming.bytes = [&19_u32.to_le_bytes()[..], b"{\"bytes\":100000000}"].concat();
+        assert!(incoming.next().is_err());
     }
 
     #[test]

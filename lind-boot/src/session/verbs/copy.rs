@@ -1,0 +1,217 @@
+//! `session cp`: files between the host and a session, or a tar.
+
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io::{Write, stdin, stdout};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail, ensure};
+use lind_kernel::stdio;
+use lind_kernel::text::shown;
+use serde_json::{Value, json};
+
+use super::files::path;
+use super::link::Link;
+use super::outside::{Directory, inside, stays_inside};
+use crate::cli::verbs::Cp;
+use crate::failure::Failure;
+use crate::session::wire;
+
+/// One end of a copy.
+enum Place {
+    Session(String, PathBuf),
+    Host(PathBuf),
+    Tar,
+}
+
+impl Place {
+    /// `NAME:PATH`, `-`, or a path of the host. One with a slash before the colon is the host's.
+    fn parse(word: &Path) -> Place {
+        let bytes = word.as_os_str().as_bytes();
+        if bytes == b"-" {
+            return Place::Tar;
+        }
+        let (name, rest) = match bytes.iter().position(|&byte| byte == b':') {
+            Some(colon) => (&bytes[..colon], &bytes[colon + 1..]),
+            None => return Place::Host(word.to_owned()),
+        };
+        match std::str::from_utf8(name) {
+            Ok(name) if !name.is_empty() && !name.contains('/') => {
+                let path = if rest.is_empty() { &b"."[..] } else { rest };
+                Place::Session(name.to_owned(), PathBuf::from(OsStr::from_bytes(path)))
+            }
+            _ => Place::Host(word.to_owned()),
+        }
+    }
+}
+
+/// Copies.
+///
+/// # Errors
+/// When a file cannot be read or written.
+pub fn copy(cp: &Cp) -> Result<(), Failure> {
+    match (Place::parse(&cp.from), Place::parse(&cp.to)) {
+        (Place::Session(name, from), Place::Tar) => pack(&mut Link::to(&name)?, &from),
+        (Place::Tar, Place::Session(name, to)) => {
+            let answer =
+                Link::to(&name)?.upload(json!({"do": "untar", "path": path(&to), "parents": true}), stdin().lock());
+            answer.map(|answer| tell_skipped(&answer))
+        }
+        (Place::Session(name, from), Place::Host(to)) => copy_out(&mut Link::to(&name)?, &from, &to),
+        (Place::Host(from), Place::Session(name, to)) => copy_in(&mut Link::to(&name)?, &from, &to),
+        (Place::Session(name, from), Place::Session(other, to)) if name == other => {
+            let mut link = Link::to(&name)?;
+            let to = landing(&mut link, &from, to)?;
+            let request = json!({"do": "copy", "path": path(&from), "to": path(&to), "recursive": true});
+            link.ask(request).map(|answer| tell_skipped(&answer))
+        }
+        _ => Err(anyhow::anyhow!("one of the two must be SESSION:PATH, and the other a path of the host or -")),
+    }?;
+    Ok(())
+}
+
+fn tell_skipped(answer: &Value) {
+    for name in answer["skipped"].as_array().into_iter().flatten() {
+        let name = wire::bytes(name).unwrap_or_default();
+        stdio::say_line(&format!("{}: left out, because it is not a file, a directory or a link", shown(&name)));
+    }
+}
+
+fn pack(link: &mut Link, from: &Path) -> Result<()> {
+    let mut out = stdout().lock();
+    let request = json!({"do": "tar", "path": path(from), "count": i64::MAX});
+    let answer = link.parts(request, |message| out.write_all(&message.body).context("cannot write the tar"))?;
+    out.flush().context("cannot write the tar")?;
+    tell_skipped(&answer);
+    Ok(())
+}
+
+/// The path of a copy: in a directory that is there, it keeps its name.
+fn landing(link: &mut Link, from: &Path, to: PathBuf) -> Result<PathBuf> {
+    let found = link.ask(json!({"do": "stat", "path": path(&to), "follow": true}));
+    let is_directory = found.is_ok_and(|answer| answer["stat"]["type"] == "directory");
+    match from.file_name().filter(|_| is_directory) {
+        Some(name) => Ok(to.join(name)),
+        None => Ok(to),
+    }
+}
+
+fn copy_in(link: &mut Link, from: &Path, to: &Path) -> Result<()> {
+    let from = if from.file_name().is_none() { from.canonicalize()? } else { from.to_owned() };
+    let to = landing(link, &from, to.to_owned())?;
+    copy_one_in(link, &from, &to, &fs::metadata(&from).with_context(|| from.display().to_string())?)
+}
+
+fn copy_one_in(link: &mut Link, from: &Path, to: &Path, found: &fs::Metadata) -> Result<()> {
+    let mode = found.mode() & 0o777;
+    if found.is_dir() {
+        link.ask(json!({"do": "mkdir", "path": path(to), "parents": true, "mode": mode | 0o700}))?;
+        for entry in fs::read_dir(from).with_context(|| from.display().to_string())? {
+            let entry = entry?;
+            copy_one_in(link, &entry.path(), &to.join(entry.file_name()), &entry.metadata()?)?;
+        }
+    } else if found.is_symlink() {
+        let target = fs::read_link(from)?;
+        let _ = link.ask(json!({"do": "remove", "path": path(to), "missing_ok": true}));
+        link.ask(json!({"do": "link", "path": path(to), "target": path(&target)}))?;
+    } else if found.is_file() {
+        let flags = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+        let file = File::options().read(true).custom_flags(flags).open(from);
+        let file = file.with_context(|| from.display().to_string())?;
+        link.upload(json!({"do": "write", "path": path(to), "mode": mode}), file)?;
+    } else {
+        stdio::say_line(&format!(
+            "{}: left out, because it is not a file, a directory or a link",
+            shown(from.as_os_str().as_bytes())
+        ));
+    }
+    Ok(())
+}
+
+fn copy_out(link: &mut Link, from: &Path, to: &Path) -> Result<()> {
+    let found = link.ask(json!({"do": "stat", "path": path(from), "follow": true}))?["stat"].take();
+    let name = from.file_name().filter(|_| to.is_dir());
+    let target = name.map_or_else(|| to.to_owned(), |name| to.join(name));
+    if found["type"] != "directory" {
+        let last = target.file_name().with_context(|| format!("{}: has no name", to.display()))?;
+        let parent = target.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        return copy_bytes(link, from, &Directory::open(parent)?, Path::new(last), &found);
+    }
+    match fs::create_dir(&target) {
+        Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => bail!("{}: {error}", target.display()),
+        _ => {}
+    }
+    ensure!(
+        !target.is_symlink() || name.is_none(),
+        "{}: is a symbolic link; name the directory that it leads to",
+        target.display()
+    );
+    copy_tree(link, from, &Directory::open(&target)?)
+}
+
+fn copy_tree(link: &mut Link, from: &Path, to: &Directory) -> Result<()> {
+    let mut entries: Vec<Value> = Vec::new();
+    let request = json!({"do": "list_files", "path": path(from), "recursive": true, "count": 1_000_000});
+    let end = link.parts(request, |message| {
+        entries.extend(message.value["entries"].as_array().cloned().unwrap_or_default());
+        Ok(())
+    })?;
+    ensure!(end["more"].as_bool() != Some(true), "{}: has too many files; copy a tar instead", from.display());
+    for entry in &entries {
+        let name = inside(&wire::bytes(&entry["name"]).context("the session has sent no name")?)?;
+        let mode = entry["mode"].as_u64().and_then(|mode| u32::try_from(mode).ok()).unwrap_or(0o644);
+        match entry["type"].as_str() {
+            Some("directory") => {
+                ensure!(entry["errno"].is_null(), "{}: cannot be read in the session", name.display());
+                to.make_directory(&name, mode)?;
+            }
+            Some("file") => copy_bytes(link, &from.join(&name), to, &name, entry)?,
+            Some("link") => {
+                let target = wire::bytes(&entry["target"]).unwrap_or_default();
+                let target = Path::new(OsStr::from_bytes(&target));
+                if stays_inside(&name, target) {
+                    to.make_link(&name, target)?;
+                } else {
+                    stdio::say_line(&format!(
+                        "{}: left out, because this link leads out of the directory",
+                        shown(name.as_os_str().as_bytes())
+                    ));
+                }
+            }
+            _ => tell_skipped(&json!({"skipped": [entry["name"]]})),
+        }
+    }
+    Ok(())
+}
+
+/// Copies the bytes of a file.
+///
+/// # Errors
+/// When it cannot be read or written.
+pub fn copy_bytes(link: &mut Link, from: &Path, to: &Directory, name: &Path, entry: &Value) -> Result<()> {
+    let mode = entry["mode"].as_u64().and_then(|mode| u32::try_from(mode).ok()).unwrap_or(0o644);
+    let mut new = to.begin(name, mode)?;
+    let request = json!({"do": "read", "path": path(from), "count": i64::MAX});
+    link.parts(request, |message| new.file.write_all(&message.body).with_context(|| name.display().to_string()))?;
+    new.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_told_apart() {
+        let of = |word: &str| match Place::parse(Path::new(word)) {
+            Place::Session(name, path) => format!("{name} {}", path.display()),
+            Place::Host(path) => path.display().to_string(),
+            Place::Tar => "tar".to_owned(),
+        };
+        assert_eq!(
+            [of("one:/a:b"), of("one:"), of("./a:b"), of(":x"), of("a"), of("-")],
+            ["one /a:b", "one .", "./a:b", ":x", "a", "tar"]
+        );
+    }
+}

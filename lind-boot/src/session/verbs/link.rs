@@ -1,0 +1,106 @@
+//! A connection to a session, for requests of the second version.
+
+use std::io::Read;
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+
+use anyhow::{Context, Result, anyhow, ensure};
+use serde_json::Value;
+
+use crate::session::client;
+use crate::session::wire::{self, Incoming, Message, SECOND};
+
+/// The bytes of a message that is one of several.
+pub const PIECE: usize = 1 << 20;
+
+/// The connection.
+pub struct Link {
+    socket: UnixStream,
+    incoming: Incoming,
+}
+
+impl Link {
+    /// Connects to a session.
+    ///
+    /// # Errors
+    /// When it does not exist.
+    pub fn to(name: &str) -> Result<Link> {
+        Ok(Link { socket: client::connect(name)?, incoming: Incoming::second() })
+    }
+
+    /// A second handle for sending, for another thread.
+    ///
+    /// # Errors
+    /// The host's error.
+    pub fn sender(&self) -> Result<Link> {
+        Ok(Link { socket: self.socket.try_clone()?, incoming: Incoming::second() })
+    }
+
+    /// Sends a message.
+    ///
+    /// # Errors
+    /// When the session has ended.
+    pub fn send(&mut self, mut message: Value, body: &[u8]) -> Result<()> {
+        message["lind"] = SECOND.into();
+        wire::send_bytes(self.socket.as_fd(), message, body).context("cannot write to the session")
+    }
+
+    /// The next message.
+    ///
+    /// # Errors
+    /// The error that it is; the end of the session.
+    pub fn receive(&mut self) -> Result<Message> {
+        loop {
+            if let Some(message) = self.incoming.next().context("the session sent something else than a message")? {
+                let why = message.value["error"].as_str().map(str::to_owned);
+                return why.map_or(Ok(message), |why| Err(anyhow!(why)));
+            }
+            let there = self.incoming.receive(self.socket.as_fd()).context("cannot read from the session")?;
+            ensure!(there, "the session has ended");
+        }
+    }
+
+    /// Sends a request, and returns its one answer.
+    ///
+    /// # Errors
+    /// The error in the answer.
+    pub fn ask(&mut self, message: Value) -> Result<Value> {
+        self.send(message, &[])?;
+        Ok(self.receive()?.value)
+    }
+
+    /// Sends a request, hands over what comes, and returns the last message.
+    ///
+    /// # Errors
+    /// The error in the answer, or of `take`.
+    pub fn parts(&mut self, message: Value, mut take: impl FnMut(Message) -> Result<()>) -> Result<Value> {
+        self.send(message, &[])?;
+        loop {
+            let message = self.receive()?;
+            if message.value["done"].as_bool() == Some(true) {
+                return Ok(message.value);
+            }
+            take(message)?;
+        }
+    }
+
+    /// Sends a request with bytes that are read meanwhile, and returns the answer.
+    ///
+    /// # Errors
+    /// The error in the answer, or of the reader.
+    pub fn upload(&mut self, mut message: Value, mut from: impl Read) -> Result<Value> {
+        let mut piece = vec![0; PIECE];
+        loop {
+            let count = match from.read(&mut piece) {
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+                count => count?,
+            };
+            message["more"] = (count > 0).into();
+            self.send(message, piece.get(..count).unwrap_or_default())?;
+            if count == 0 {
+                return Ok(self.receive()?.value);
+            }
+            message = serde_json::json!({});
+        }
+    }
+}

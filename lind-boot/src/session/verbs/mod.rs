@@ -1,0 +1,47 @@
+//! The commands that look into a session or change something in it: each sends requests of the
+//! second version and prints the answers.
+
+mod attach;
+mod copy;
+mod files;
+mod link;
+mod outside;
+mod processes;
+
+use anyhow::Result;
+
+use crate::cli::verbs::{Files, Verb};
+use crate::failure::Failure;
+
+pub use attach::start_detached;
+
+/// Runs a command, and returns the exit status.
+///
+/// # Errors
+/// When the command fails.
+pub fn run(verb: &Verb) -> Result<u8, Failure> {
+    match verb {
+        Verb::Ps(ps) => processes::list(ps)?,
+        Verb::Kill(kill) => processes::kill(kill)?,
+        Verb::Attach(attach) => return attach::attach(attach),
+        Verb::Wait(wait) => return attach::wait(wait),
+        Verb::Cat(cat) => files::cat(cat)?,
+        Verb::Cp(cp) => copy::copy(cp)?,
+        Verb::Write(write) => files::write(write)?,
+        Verb::Stat(stat) => files::stat(stat)?,
+        Verb::Mkdir(mkdir) => files::mkdir(mkdir)?,
+        Verb::Mv(mv) => files::rename(mv)?,
+        Verb::Rm(rm) => files::remove(rm)?,
+        Verb::Watch(watch) => files::watch(watch)?,
+    }
+    Ok(0)
+}
+
+/// Lists files.
+///
+/// # Errors
+/// When they cannot be listed.
+pub fn list_files(name: &str, files: &Files, json: bool) -> Result<u8, Failure> {
+    files::list(name, files, json)?;
+    Ok(0)
+}
