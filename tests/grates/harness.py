@@ -57,7 +57,10 @@ def run(*command: str, check: bool = True, seconds: int = SECONDS, **options: ob
 
 def boot(*arguments: str, **options: object) -> subprocess.CompletedProcess[str]:
     """Runs lind-boot with these arguments, to its end whatever that is."""
-    return run(str(BOOT), "--root", str(LINDFS), *arguments, check=False, stdin=subprocess.DEVNULL, **options)
+    root = ("--root", str(LINDFS))
+    # An option of a command is behind its name.
+    words = (arguments[0], *root, *arguments[1:]) if arguments[:1] == ("explain",) else (*root, *arguments)
+    return run(str(BOOT), *words, check=False, stdin=subprocess.DEVNULL, **options)
 
 
 def explain(*arguments: str) -> subprocess.CompletedProcess[str]:
