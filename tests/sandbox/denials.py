@@ -139,7 +139,7 @@ def denials_are_bounded(world: World) -> None:
 
 
 def limits_name_no_grate(world: World) -> None:
-    for limit in [("--memory", "1M"), ("--cages", "1"), ("--files", "3")]:
+    for limit in [("--memory", "256K"), ("--cages", "1"), ("--files", "3")]:
         done = world.run(*limit, "-v", ".", str(world.folder / "tool" / "probe"))
         line = done.stderr.splitlines()[0]
         holds(f"{limit}", line, "denied: the sandbox itself (")

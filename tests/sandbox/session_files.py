@@ -331,18 +331,6 @@ def has_room(session: Session) -> bool:
         return False
 
 
-def a_helper_that_is_killed(world: World) -> None:
-    """A command may kill the program that serves requests; the next request starts another."""
-    start(world)
-    session = connect(world)
-    session.ask("stat", path=".")
-    session.send(do="exec", argv=[TOOL, "cwd"])
-    pid = next(session.events())[0]["started"]["pid"]
-    list(session.events())
-    same("killed", session.run(TOOL, "end", str(pid - 1))[0]["status"], 0)
-    until("it is served", lambda: has_room(connect(world)))
-
-
 def commands_on_files(world: World) -> None:
     start(world)
 
@@ -396,5 +384,4 @@ def commands_on_files(world: World) -> None:
 
 
 TESTS = [files_are_written_and_read, directories_and_names, files_are_those_of_a_command, an_overlay_has_its_own_files, what_is_not_a_file,
-         huge_directories, a_race_with_links, tars_go_in_and_out, hostile_tars, changes_are_told, many_at_once, a_helper_that_is_killed,
-         commands_on_files]
+         huge_directories, a_race_with_links, tars_go_in_and_out, hostile_tars, changes_are_told, many_at_once, commands_on_files]
