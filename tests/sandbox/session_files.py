@@ -374,6 +374,7 @@ def commands_on_files(world: World) -> None:
     holds("neither", session("cp", "a", "b", status=125).decode(), "SESSION:PATH")
     number = session("exec", "-d", "one", TOOL, "wait").decode().strip()
     holds("ps", session("ps", "one").decode(), "detached")
+    until("it is ready", lambda: any(command["output"] for command in connect(world).ask("list")["commands"]))
     session("kill", "-s", "TERM", "one", number)
     session("wait", "one", number, status=128 + 15)
     same("gone", session("ps", "one").decode().count("\n"), 1)
