@@ -39,6 +39,14 @@ pub struct Warm {
     /// that came with lind-boot]
     #[arg(long, value_name = "DIR")]
     pub root: Option<PathBuf>,
+    /// Write the code into DIR instead of the cache, for any processor of this kind: for a package
+    /// that brings its programs compiled (docs/install.md)
+    #[arg(long, value_name = "DIR")]
+    pub deliver: Option<PathBuf>,
+    /// The lind-boot of that package, a file: it is made to trust the code in DIR, and no other
+    /// code there
+    #[arg(long, value_name = "LIND-BOOT", requires = "deliver")]
+    pub seal: Option<PathBuf>,
     /// Files, directories with programs, or names of programs of the root
     #[arg(required = true, value_name = "PROGRAM|DIR")]
     pub programs: Vec<PathBuf>,

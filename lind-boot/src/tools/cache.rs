@@ -10,6 +10,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result};
 use lind_engine::cache::{Cache, Content, Entry};
+use lind_engine::code::delivery::{self, Delivery, ListHash};
 use lind_engine::code::progress::BLANK;
 use lind_engine::{AT_ONCE, CodeStore, Engine};
 use lind_kernel::lock::Locked;
@@ -127,6 +128,9 @@ fn goes(entry: &Entry, clean: &Clean, now: i64) -> bool {
 /// When the cache cannot be used, or a program could not be compiled; each failure has been
 /// printed.
 pub fn warm(options: &Warm) -> Result<(), Failure> {
+    if let Some(folder) = &options.deliver {
+        return deliver(folder, options);
+    }
     let store = CodeStore::open()?;
     if store.cache.is_none() {
         let why = store.unkept.unwrap_or_else(|| "its directory cannot be created".into());
@@ -134,6 +138,57 @@ pub fn warm(options: &Warm) -> Result<(), Failure> {
     }
     let programs = programs(options)?;
     let engine = Engine::new(store, false)?;
+    let counts = each(&programs, |path| engine.warm(path))?;
+    counts.print("were ready")
+}
+
+/// Compiles programs for a package.
+fn deliver(folder: &Path, options: &Warm) -> Result<(), Failure> {
+    let delivery = Delivery::begin(folder)?;
+    let counts = each(&programs(options)?, |path| delivery.add(path).map(|()| true))?;
+    let list = delivery.end()?;
+    if let Some(program) = &options.seal {
+        seal_file(program, &list).with_context(|| program.display().to_string())?;
+    }
+    counts.print("were ready")
+}
+
+/// Replaces the file of a lind-boot by one that trusts the code with this list.
+fn seal_file(program: &Path, list: &ListHash) -> Result<()> {
+    let mut bytes = std::fs::read(program)?;
+    delivery::seal(&mut bytes, list)?;
+    // A program that runs cannot be written to, but replaced.
+    let aside = program.with_extension("sealed");
+    std::fs::write(&aside, bytes)?;
+    std::fs::set_permissions(&aside, std::fs::metadata(program)?.permissions())?;
+    Ok(std::fs::rename(&aside, program)?)
+}
+
+/// The results for several programs.
+struct Counts {
+    began: Instant,
+    all: usize,
+    compiled: usize,
+    failed: usize,
+}
+
+impl Counts {
+    /// Prints them. `others` says what is true of the programs that were not compiled now.
+    fn print(&self, others: &str) -> Result<(), Failure> {
+        let Counts { began, all, compiled, failed } = *self;
+        let took = began.elapsed().as_secs_f64();
+        failure::print(&format!("{compiled} compiled in {took:.1} s, {} {others}\n", all - compiled - failed))?;
+        if failed > 0 {
+            Err(anyhow::anyhow!("{failed} of {all} programs could not be compiled").into())
+        } else {
+            Ok(())
+        }
+    }
+}
+
+/// Compiles each program, several at once, and prints what happens. `compile` returns whether there
+/// was anything to do.
+fn each(programs: &[PathBuf], compile: impl Fn(&Path) -> Result<bool> + Sync) -> Result<Counts, Failure> {
     let (began, left) = (Instant::now(), Mutex::new(programs.iter()));
     let (compiled, failed) = (Mutex::new(0), Mutex::new(0));
     let is_terminal = std::io::stdout().is_terminal();
@@ -147,7 +202,7 @@ pub fn warm(options: &Warm) -> Result<(), Failure> {
         loop {
             let Some(path) = left.locked().next() else { return };
             let since = Instant::now();
-            match engine.warm(path) {
+            match compile(path) {
                 Ok(true) => {
                     *compiled.locked() += 1;
                     let took = since.elapsed().as_secs_f64();
@@ -172,10 +227,8 @@ pub fn warm(options: &Warm) -> Result<(), Failure> {
         }
         work();
     });
-    let (compiled, failed, all) = (*compiled.locked(), *failed.locked(), programs.len());
-    let ready = all - compiled - failed;
-    failure::print(&format!("{compiled} compiled in {:.1} s, {ready} were ready\n", began.elapsed().as_secs_f64()))?;
-    if failed > 0 { Err(anyhow::anyhow!("{failed} of {all} programs could not be compiled").into()) } else { Ok(()) }
+    let (compiled, failed) = (*compiled.locked(), *failed.locked());
+    Ok(Counts { began, all: programs.len(), compiled, failed })
 }
 
 /// The files to compile: each once, whatever links lead to it.
@@ -217,6 +270,10 @@ mod tests {
         assert_eq!([-5, 59, 120, 7200, 3 * DAY].map(age), ["just now", "just now", "2 min ago", "2 h ago", "3 d ago"]);
     }
 
+    fn warm(root: Option<PathBuf>, programs: Vec<PathBuf>) -> Warm {
+        Warm { root, deliver: None, seal: None, programs }
+    }
+
     #[test]
     fn modules_are_found_once() {
         let folder = tempfile::tempdir().unwrap();
@@ -227,9 +284,9 @@ mod tests {
         std::fs::write(folder.join("text"), b"text").unwrap();
         std::os::unix::fs::symlink("a.wasm", folder.join("link")).unwrap();
         let names = vec![folder.clone(), folder.join("link")];
-        let found = programs(&Warm { root: None, programs: names }).unwrap();
+        let found = programs(&warm(None, names)).unwrap();
         assert_eq!(found, [folder.join("a.wasm"), folder.join("deep/b")]);
-        let of_root = |name: &str| programs(&Warm { root: Some(folder.clone()), programs: vec![name.into()] });
+        let of_root = |name: &str| programs(&warm(Some(folder.clone()), vec![name.into()]));
         assert_eq!(of_root("a").unwrap(), [folder.join("a.wasm")]);
         assert!(of_root("nothing").is_err() && of_root("../etc/passwd").is_err());
     }

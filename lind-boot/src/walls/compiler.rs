@@ -96,8 +96,8 @@ const BY_ARGUMENT: &[(i64, u8, Test)] = &[
 ];
 
 /// Puts up the walls around the process, before its first request. Its children inherit them.
-pub fn around(cache: Option<BorrowedFd<'_>>) -> Vec<Wall> {
-    let landlock = Wall::new("landlock", files::restrict_to_cache(cache).map(drop));
+pub fn around(cache: Option<BorrowedFd<'_>>, delivered: Option<BorrowedFd<'_>>) -> Vec<Wall> {
+    let landlock = Wall::new("landlock", files::restrict_to_cache(cache, delivered).map(drop));
     vec![landlock, Wall::new("capabilities", drop_capabilities())]
 }
 

@@ -71,7 +71,7 @@ fn mounts(root: &Root) -> Vec<(OwnedFd, bool)> {
 ///
 /// # Errors
 /// When the host has no Landlock.
-pub fn restrict_to_cache(cache: Option<BorrowedFd<'_>>) -> Result<i32> {
+pub fn restrict_to_cache(cache: Option<BorrowedFd<'_>>, delivered: Option<BorrowedFd<'_>>) -> Result<i32> {
     let mut rules = Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)
         .handle_access(AccessFs::from_all(ABI::V6))?
@@ -86,6 +86,9 @@ pub fn restrict_to_cache(cache: Option<BorrowedFd<'_>>) -> Result<i32> {
             | AccessFs::RemoveFile
             | AccessFs::Truncate;
         rules = rules.add_rule(PathBeneath::new(cache, access))?;
+    }
+    if let Some(delivered) = delivered {
+        rules = rules.add_rule(PathBeneath::new(delivered, AccessFs::ReadFile | AccessFs::ReadDir))?;
     }
     version(rules.restrict_self().context("landlock")?)
 }

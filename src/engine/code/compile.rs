@@ -15,6 +15,7 @@ use wasmtime::Module;
 use crate::code::cache::{Cache, name_in_cache};
 use crate::code::cwasm::{self, Of};
 use crate::code::data_image::DataImage;
+use crate::code::delivered::Delivered;
 use crate::code::engines::{Engines, format_of};
 use crate::code::jump_table::Jumps;
 use crate::code::progress;
@@ -29,6 +30,7 @@ pub struct Compiler {
     pub engines: Arc<Engines>,
     pub secret: Secret,
     pub cache: Option<Arc<Cache>>,
+    pub delivered: Option<Arc<Delivered>>,
 }
 
 /// The interval at which a waiting thread checks whether it still has to wait.
@@ -95,16 +97,26 @@ impl Drop for Turn {
 }
 
 impl Compiler {
-    /// Compiles a module and puts the code into the cache.
+    /// Compiles a module, or takes its delivered code, and puts the code into the cache.
     ///
     /// # Errors
     /// The reason why the module cannot be compiled.
     pub fn compile_and_keep(&self, wasm: &[u8]) -> Result<Vec<u8>> {
-        let bytes = self.compile(wasm)?;
+        let source = blake3::hash(wasm);
+        let bytes = self.delivered(&source).map_or_else(|| self.compile(wasm), Ok)?;
         if let Some(cache) = &self.cache {
-            cache.put(&name_in_cache(blake3::hash(wasm)), &bytes);
+            cache.put(&name_in_cache(source), &bytes);
         }
         Ok(bytes)
+    }
+
+    /// The delivered code of a module, signed, if this processor can run it.
+    fn delivered(&self, source: &blake3::Hash) -> Option<Vec<u8>> {
+        let (mut code, hash) = self.delivered.as_ref()?.code_of(source)?;
+        // SAFETY: the program was built with the hash of this code, so lind-boot compiled it.
+        unsafe { Module::deserialize(&self.engines.runtime, &code) }.ok()?;
+        code.extend(self.secret.sign(&hash));
+        Some(code)
     }
 
     /// Compiles a module.

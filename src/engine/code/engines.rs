@@ -67,6 +67,17 @@ pub struct Engines {
     /// The compilers, with threads and without.
     compilers: [OnceLock<Engine>; 2],
     memories: Arc<dyn MemoryCreator>,
+    /// The processor that compiled code is for.
+    processor: Processor,
+}
+
+/// The processor that compiled code is for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Processor {
+    /// This one, with all that it can do.
+    This,
+    /// Every processor of this architecture.
+    Any,
 }
 
 impl Engines {
@@ -76,8 +87,20 @@ impl Engines {
     /// # Errors
     /// When Wasmtime does not support this host.
     pub fn new(memories: Arc<dyn MemoryCreator>) -> wasmtime::Result<Engines> {
+        Engines::of(memories, Processor::This)
+    }
+
+    /// Engines whose compiled code runs on every processor of this architecture.
+    ///
+    /// # Errors
+    /// As for `new`.
+    pub fn for_any_processor(memories: Arc<dyn MemoryCreator>) -> wasmtime::Result<Engines> {
+        Engines::of(memories, Processor::Any)
+    }
+
+    fn of(memories: Arc<dyn MemoryCreator>, processor: Processor) -> wasmtime::Result<Engines> {
         let runtime = Engine::new(&config(None, &memories))?;
-        Ok(Engines { runtime, compilers: Default::default(), memories })
+        Ok(Engines { runtime, compilers: Default::default(), memories, processor })
     }
 
     /// The engine with a compiler, which uses the threads of the caller's pool if `parallel`.
@@ -89,7 +112,12 @@ impl Engines {
         if let Some(engine) = place.get() {
             return Ok(engine);
         }
-        let engine = Engine::new(&config(Some(parallel), &self.memories))?;
+        let mut config = config(Some(parallel), &self.memories);
+        if self.processor == Processor::Any {
+            // With a target named, Wasmtime does not look at what this processor can do.
+            config.target(&format!("{}-unknown-linux-gnu", std::env::consts::ARCH))?;
+        }
+        let engine = Engine::new(&config)?;
         Ok(place.get_or_init(|| engine))
     }
 }

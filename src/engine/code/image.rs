@@ -23,6 +23,7 @@ use wasmtime::Module;
 use crate::code::cache::{self, Cache, name_in_cache};
 use crate::code::compile::{Compiler, LOOK};
 use crate::code::cwasm::{self, Compiled, Kind, Refused};
+use crate::code::delivered::Delivered;
 use crate::code::ending;
 use crate::code::engines::Engines;
 use crate::code::key::{CodeStore, Compiles, Elsewhere};
@@ -119,7 +120,12 @@ impl<P> Images<P> {
             (Compiles::There(other), _) => By::There(other),
             (_, Some(secret)) => {
                 ending::at_signals();
-                By::Here(Box::new(Compiler { engines: Arc::clone(&engines), secret, cache: cache.clone() }))
+                By::Here(Box::new(Compiler {
+                    engines: Arc::clone(&engines),
+                    secret,
+                    cache: cache.clone(),
+                    delivered: Delivered::of_this_program().map(Arc::new),
+                }))
             }
             (Compiles::Here(_), None) => bail!("no key"),
         };

@@ -8,7 +8,8 @@
 //! module, [`image`] ties these together, and [`inspect`] describes files to people. Beside a
 //! process that runs guests, another one compiles and signs: [`link`] is its caller, [`serve`] its
 //! work, [`wire`] the messages between them, [`walls`] its confinement. [`ending`] ends a
-//! compilation. [`own_code`] is the runner's.
+//! compilation. Code that comes with the program is not compiled: [`delivered`], which [`delivery`]
+//! makes. [`own_code`] is the runner's.
 //!
 //! A security reviewer starts here: only code that this folder lets through is executed.
 
@@ -16,6 +17,8 @@ pub mod cache;
 pub(crate) mod compile;
 pub(crate) mod cwasm;
 pub(crate) mod data_image;
+pub(crate) mod delivered;
+pub mod delivery;
 pub mod ending;
 pub(crate) mod engines;
 pub(crate) mod filter_verifier;

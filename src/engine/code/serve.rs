@@ -25,6 +25,7 @@ use rustix::process::{Pid, Signal, WaitOptions, kill_process, wait};
 
 use crate::code::cache::Cache;
 use crate::code::compile::{AT_ONCE, Compiler, LOOK, fits, most, needs};
+use crate::code::delivered::Delivered;
 use crate::code::ending;
 use crate::code::engines::{Engines, NoMemories};
 use crate::code::key::{CodeStore, Kept};
@@ -64,10 +65,12 @@ pub fn serve(socket: OwnedFd, walls: Walls) -> ! {
         leave(0);
     }
     let store = CodeStore::open();
-    let around = (walls.around)(store.as_ref().ok().and_then(|store| store.cache.as_ref()).map(AsFd::as_fd));
+    let delivered = Delivered::of_this_program().map(Arc::new);
+    let cache = store.as_ref().ok().and_then(|store| store.cache.as_ref()).map(AsFd::as_fd);
+    let around = (walls.around)(cache, delivered.as_deref().map(Delivered::folder));
     // Only so that a wait for messages is interrupted when a child exits.
     ending::handle(libc::SIGCHLD, heard, false);
-    Server { socket, store, walls, around, children: Vec::new(), waiting: VecDeque::new() }.run()
+    Server { socket, store, delivered, walls, around, children: Vec::new(), waiting: VecDeque::new() }.run()
 }
 
 /// Closes all descriptors that were inherited, except the socket.
@@ -104,6 +107,7 @@ extern "C" fn heard(_: libc::c_int) {}
 struct Server {
     socket: OwnedFd,
     store: Result<CodeStore>,
+    delivered: Option<Arc<Delivered>>,
     walls: Walls,
     /// The walls around this process.
     around: Vec<Wall>,
@@ -253,7 +257,7 @@ impl Server {
             (Some(missing), ..) => Err(Told::new(Errno::EPERM, format!("the compiler's walls: {missing}")).into()),
             (_, _, _, Request::Walls) => Ok((walls::to_bytes(&walls), None)),
             (_, Ok(store), Some(file), Request::Compile) => {
-                compiled(store, file, answers).map(|code| (Vec::new(), Some(code)))
+                compiled(store, self.delivered.take(), file, answers).map(|code| (Vec::new(), Some(code)))
             }
             (_, Ok(store), Some(file), _) => remembered(store, file).map(|()| (Vec::new(), None)),
             _ => leave(1),
@@ -325,7 +329,7 @@ extern "C" fn end_now(_: libc::c_int) {
 }
 
 /// Compiles the module in a file; returns a file of code.
-fn compiled(store: &CodeStore, file: &File, answers: &OwnedFd) -> Result<OwnedFd> {
+fn compiled(store: &CodeStore, delivered: Option<Arc<Delivered>>, file: &File, answers: &OwnedFd) -> Result<OwnedFd> {
     let wasm = read_source(file)?;
     let functions = progress::functions(&wasm);
     let listener = answers.try_clone()?;
@@ -337,7 +341,7 @@ fn compiled(store: &CodeStore, file: &File, answers: &OwnedFd) -> Result<OwnedFd
         }
     }));
     let engines = Arc::new(Engines::new(Arc::new(NoMemories))?);
-    let compiler = Compiler { engines, secret: store.secret()?, cache: cache_of(store)?.map(Arc::new) };
+    let compiler = Compiler { engines, secret: store.secret()?, cache: cache_of(store)?.map(Arc::new), delivered };
     let bytes = compiler.compile_and_keep(&wasm)?;
     let code = File::from(rustix::fs::memfd_create(c"compiled", rustix::fs::MemfdFlags::CLOEXEC)?);
     code.write_all_at(&bytes, 0)?;

@@ -6,8 +6,9 @@ use std::os::fd::BorrowedFd;
 /// Functions that put up walls and return which are up.
 #[derive(Clone, Copy)]
 pub struct Walls {
-    /// Puts them up around the process, with the directory of the cache inside.
-    pub around: fn(Option<BorrowedFd<'_>>) -> Vec<Wall>,
+    /// Puts them up around the process. The cache may be read and written, and the directory of
+    /// delivered code read.
+    pub around: fn(cache: Option<BorrowedFd<'_>>, delivered: Option<BorrowedFd<'_>>) -> Vec<Wall>,
     /// Puts them up around each child.
     pub child: fn() -> Vec<Wall>,
     /// Whether the process compiles only if all are up.
