@@ -12,8 +12,9 @@
 //! Hashes are 64 hexadecimal digits: BLAKE3 of a module's bytes, and the hash that signatures are
 //! made over. The hash of the list itself is inside the program, put there after the program was
 //! linked (by [`delivery`](crate::code::delivery)). So delivered code is as trustworthy as the
-//! program, whoever can write to the directory. The process that compiles takes code from here instead of compiling, signs it with
-//! the user's key and keeps it in the cache; nothing else reads the directory.
+//! program, whoever can write to the directory. The process that compiles takes code from here
+//! instead of compiling, signs it with the user's key and keeps it in the cache; nothing else reads
+//! the directory.
 
 #![allow(unsafe_code)]
 
