@@ -102,6 +102,19 @@ bool below_look(const char *path, struct stat *st)
 	return at >= 0 && !fstatat(at, name, st, AT_SYMLINK_NOFOLLOW);
 }
 
+bool below_birth(const char *path, struct timespec *birth)
+{
+	const char *name;
+	int at = below_parent(path, &name);
+	struct statx st;
+
+	if (at < 0 || statx(at, name, AT_SYMLINK_NOFOLLOW, STATX_TYPE | STATX_BTIME, &st) || !S_ISDIR(st.stx_mode) ||
+	    !(st.stx_mask & STATX_BTIME))
+		return false;
+	*birth = (struct timespec){ .tv_sec = st.stx_btime.tv_sec, .tv_nsec = st.stx_btime.tv_nsec };
+	return true;
+}
+
 int below_directory(const char *path)
 {
 	const char *name;

@@ -114,6 +114,9 @@ static void choose(struct verb_list *list, const struct verb_options *options)
 		node->meant |= is_meant(options, &list->changes[i]);
 		node->excluded |= is_excluded(options, &list->changes[i]);
 	}
+	for (size_t i = 0; i < list->changes_count && options->together; i++)
+		if (is_meant(options, &list->changes[i]))
+			verb_mean_merges(list, &list->changes[i]);
 	for (size_t i = 0; i < list->changes_count; i++) {
 		struct verb_change *change = &list->changes[i];
 
@@ -231,9 +234,9 @@ static int bytes_differ(struct store *store, const struct store_node *node, cons
 	return r;
 }
 
-static bool directory_differs(const struct store_node *node)
+static bool directory_differs(const struct store_node *node, const char *path)
 {
-	int fd = *node->origin ? below_directory(node->origin) : -1;
+	int fd = *path ? below_directory(path) : -1;
 	bool differs = fd >= 0 && !same_xattrs(fd, node);
 
 	if (fd >= 0)
@@ -256,7 +259,7 @@ static int differs(struct store *store, const struct store_node *node, const cha
 		    memcmp(node->target, target, (size_t)n);
 	}
 	if (S_ISDIR(node->mode))
-		return directory_differs(node);
+		return directory_differs(node, path);
 	if (!S_ISREG(node->mode))
 		return 0;
 	return st.st_size != node->size ? 1 : bytes_differ(store, node, path);
@@ -296,7 +299,7 @@ bool verb_is_seen(const struct verb_seen *seen, const struct stat *st)
 		(!seen->ctime || in_nanoseconds(st->st_ctim) == seen->ctime));
 }
 
-static bool is_later(const struct timespec *one, const struct timespec *other)
+bool verb_is_later(const struct timespec *one, const struct timespec *other)
 {
 	return one->tv_sec != other->tv_sec ? one->tv_sec > other->tv_sec : one->tv_nsec > other->tv_nsec;
 }
@@ -332,7 +335,8 @@ static bool is_made_again(
 
 static void add_found(struct store *store, struct verb_list *list, struct verb_entry *entry, struct verb_node *node)
 {
-	char *there = verb_natural(list, entry);
+	bool unseen;
+	char *there = verb_hidden(list, entry, &unseen);
 	const struct store_node *row = &node->row;
 	bool own = there && row->origin && !strcmp(there, row->origin);
 	struct verb_change change = { .path = strdup(entry->path),
@@ -347,13 +351,15 @@ static void add_found(struct store *store, struct verb_list *list, struct verb_e
 
 	/* A file that took the place of another has no record of it, but is older than any later change
 	 * to that one. */
-	change.late = hides && !row->origin && is_later(&st.st_ctim, &row->btime);
+	change.late = hides && (unseen || (!row->origin && verb_is_later(&st.st_ctim, &row->btime)));
+	if (node->merges)
+		change.late = differs(store, row, there) != 0;
 	change.touched = node->differs;
 	change.from = row->origin ? strdup(row->origin) : NULL;
 	if (is_there && !is_one && !S_ISDIR(row->mode))
 		change.over = verb_seen(&st);
 	/* A directory in the place of something, or something in the place of a directory. */
-	if (is_one)
+	if (is_one && !node->merges)
 		add_gone(list, entry, there, &st, change.late);
 	if (own) {
 		change.kind = 'M';
@@ -373,7 +379,7 @@ static void add_found(struct store *store, struct verb_list *list, struct verb_e
 		change.kind = hides && !is_one ? 'M' : 'A';
 		/* Making a name of the file was a change of it, and so was applying another one. */
 		if (row->origin && hides && !S_ISDIR(row->mode))
-			change.late = is_later(&st.st_ctim, &row->ctime);
+			change.late = unseen || verb_is_later(&st.st_ctim, &row->ctime);
 		if (!row->origin && change.kind == 'M')
 			change.from = strdup(there);
 		add(list, change);
@@ -460,6 +466,7 @@ int verb_list(struct store *store, const struct verb_options *options, struct ve
 	}
 	if ((r = verb_load(store, list)) || (r = know_nodes(store, list)))
 		return verb_failed(store, r);
+	verb_find_merges(list);
 	for (size_t i = 0; i < list->entries_count; i++) {
 		struct verb_node *node = verb_node(list, list->entries[i].ino);
 

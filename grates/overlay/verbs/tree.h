@@ -22,6 +22,9 @@ struct verb_node {
 	const struct verb_entry *entry; /* of a directory: what it is found by */
 	/* The path under that name: other than `below` if a directory above was moved. NULL: no path. */
 	const char *kept;
+	/* Of a new directory: where there is one below that somebody else has made meanwhile. Names of
+	 * both are kept. NULL: there is none. */
+	const char *merges;
 	const struct verb_change
 	    *first; /* of apply: the change that makes or moves this file; others give it further names */
 };
@@ -83,6 +86,8 @@ int below_sync(void); /* what was written is on the disk */
 int below_parent(const char *path, const char **name); /* walk_parent of it */
 void below_forget(void);
 bool below_look(const char *path, struct stat *st); /* whether there is something */
+/* When the directory at this path was made; false: there is none, or nothing says when. */
+bool below_birth(const char *path, struct timespec *birth);
 int below_open(const char *path); /* a regular file, to read */
 /* Opens the file below that shows through a file of the state; -1 in `fd` if none does. An error
  * if it is gone: without it the file is not what it was. */
@@ -99,6 +104,15 @@ struct verb_xattr {
 	uint32_t size;
 };
 bool verb_next_xattr(const struct store_node *row, struct verb_xattr *x);
+
+bool verb_is_later(const struct timespec *one, const struct timespec *other);
+/* merge.c: finds the directories that `merges` is about. */
+void verb_find_merges(struct verb_list *list);
+/* Marks those above what is meant: they are applied with it. */
+void verb_mean_merges(const struct verb_list *list, const struct verb_change *change);
+/* The path below of what the name hides, or of what it takes the place of; `unseen`: that came
+ * meanwhile, and the program did not know of it. NULL: its directory is not below. */
+char *verb_hidden(const struct verb_list *list, const struct verb_entry *entry, bool *unseen);
 
 /* The rows, with paths. */
 int verb_load(struct store *store, struct verb_list *list);
