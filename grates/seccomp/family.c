@@ -55,6 +55,9 @@ static const uint32_t *const alike[] = {
 	LIST(SYS_semop, SYS_semtimedop),
 };
 
+/* More or less than each other, but all of them take a name away. */
+static const uint32_t *const removing = LIST(SYS_unlink, SYS_unlinkat, SYS_rmdir);
+
 /* The first is done by the others, which do more or less than it. */
 #define ROW(nr, ...) { nr, LIST(__VA_ARGS__) }
 static const struct {
@@ -94,6 +97,16 @@ static bool has(const uint32_t *list, uint32_t nr)
 	while (*list && *list != nr)
 		list++;
 	return *list;
+}
+
+const uint32_t *learned_with(uint32_t nr)
+{
+	static const uint32_t nobody;
+
+	for (size_t i = 0; i < sizeof alike / sizeof *alike; i++)
+		if (has(alike[i], nr))
+			return alike[i];
+	return has(removing, nr) ? removing : &nobody;
 }
 
 const uint32_t *also_reached_by(uint32_t nr)

@@ -189,6 +189,18 @@ static void write_list(FILE *to, const char *name, char *const *texts, size_t co
 	fputs(count ? ",\n]\n" : "]\n", to);
 }
 
+/* Whether a program renames by one call or another is its library's choice, and may be another in
+ * the next run: lists name all calls that do the same. */
+static void add_families(bool *of)
+{
+	bool made[NUMBERS];
+
+	memcpy(made, of, sizeof made);
+	for (uint32_t nr = 0; nr < NUMBERS; nr++)
+		for (const uint32_t *other = learned_with(nr); made[nr] && *other; other++)
+			of[*other] = true;
+}
+
 static void write_calls(FILE *to)
 {
 	/* Calls that depend on chance, as in learn.c; calls of a program on its own descriptors and
@@ -207,6 +219,7 @@ static void write_calls(FILE *to)
 
 	for (size_t i = 0; i < sizeof harmless / sizeof *harmless; i++)
 		called[harmless[i]] = true;
+	add_families(called);
 	for (size_t i = 0; (row = syscall_at(i)); i++)
 		if (row->nr < NUMBERS && called[row->nr])
 			names[n++] = (char *)row->name;

@@ -150,6 +150,8 @@ bool has_address(const struct lind_syscall *row);
 /* family.c: calls that do what another does, perhaps that one among them. Ends with 0, which is
  * read's number, and that is never one of them. */
 const uint32_t *also_reached_by(uint32_t nr);
+/* Likewise: calls of which a program may use one or another for the same purpose. */
+const uint32_t *learned_with(uint32_t nr);
 
 /* match.c */
 bool glob(const char *pattern, const char *text);

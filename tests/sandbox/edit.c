@@ -1,4 +1,5 @@
 /* edit WORD...: changes files as each word says, or waits; ends with 1 at the first that fails. */
+#define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,6 +45,11 @@ static int edit(const char *word)
 		return remove(path);
 	case 'v':
 		return rename(path, other);
+	/* As newer tools do. */
+	case 'V':
+		return renameat2(AT_FDCWD, path, AT_FDCWD, other, RENAME_NOREPLACE);
+	case 'D':
+		return unlinkat(AT_FDCWD, path, 0);
 	case 'h':
 		return link(path, other);
 	case 'l':
