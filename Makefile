@@ -90,6 +90,7 @@ sandbench: all ## lind-boot run beside other sandboxes; ARGS='-q --rows true,ech
 
 check: ## formatting, lints, generated files, language
 	cargo fmt --all --check
+	cargo fmt --manifest-path grates/sdk/rust/Cargo.toml --check
 	cargo clippy --workspace --all-targets -- -D warnings
 	cargo run -q -p lind-abigen -- --check
 	src/sysroot/functions.py --check
