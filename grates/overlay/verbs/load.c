@@ -144,6 +144,11 @@ static int load_entries(struct store *store, struct verb_list *list)
 	return r ? r : code == SQLITE_DONE ? 0 : store_fail(store, code);
 }
 
+bool verb_is_later(const struct timespec *one, const struct timespec *other)
+{
+	return one->tv_sec != other->tv_sec ? one->tv_sec > other->tv_sec : one->tv_nsec > other->tv_nsec;
+}
+
 char *verb_joined(const char *dir, const char *name)
 {
 	size_t length = strlen(dir);

@@ -299,11 +299,6 @@ bool verb_is_seen(const struct verb_seen *seen, const struct stat *st)
 		(!seen->ctime || in_nanoseconds(st->st_ctim) == seen->ctime));
 }
 
-bool verb_is_later(const struct timespec *one, const struct timespec *other)
-{
-	return one->tv_sec != other->tv_sec ? one->tv_sec > other->tv_sec : one->tv_nsec > other->tv_nsec;
-}
-
 /* A file below that is not seen any more: nothing or something else is at its name. A file that was
  * moved is not gone. */
 static void add_gone(
