@@ -121,7 +121,8 @@ impl Job {
     }
 
     fn failed(&self, value: i64, path: &[u8]) -> Value {
-        let errno = i32::try_from(-value).map_or(Errno::EIO, Errno::from_raw);
+        let number = value.checked_neg().and_then(|number| i32::try_from(number).ok());
+        let errno = number.map_or(Errno::EIO, Errno::from_raw);
         let op = self.ask.op;
         let why = match errno {
             Errno::ENXIO if matches!(op, Op::Read | Op::Write | Op::Append | Op::Copy | Op::Pack) => {
