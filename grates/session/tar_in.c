@@ -89,6 +89,8 @@ static int take_record(struct member *member, char *record, size_t length)
 		return -EINVAL;
 	*value++ = 0;
 	key++;
+	if ((size_t)(value - record) >= length)
+		return -EINVAL;
 	value_length = length - (size_t)(value - record) - 1;
 	value[value_length] = 0;
 	if (!strcmp(key, "size")) {
@@ -109,14 +111,15 @@ static int take_record(struct member *member, char *record, size_t length)
 /* The records of a head of type x. */
 static int take_records(struct member *member, uint64_t size)
 {
-	static char records[64 << 10];
+	static char records[(64 << 10) + 1];
 	size_t at = 0;
 	int r;
 
-	if (size > sizeof records)
+	if (size >= sizeof records)
 		return -EFBIG;
 	if ((r = take(records, (size_t)size)))
 		return r;
+	records[size] = 0;
 	while (!r && at < size) {
 		char *end;
 		size_t length = strtoul(records + at, &end, 10);

@@ -68,17 +68,35 @@ impl Changed {
             if parts.peek().is_none() && matches!(part, Component::Normal(_)) {
                 return Ok(next);
             }
-            let is_link = next.symlink_metadata().with_context(|| shown(&next))?.is_symlink();
-            if let Some(place) = self.holds(&at).filter(|_| is_link) {
-                bail!(
-                    "{} is a symbolic link in {}, where commands can create links; name the path that it leads to",
-                    shown(&next),
-                    shown(place)
-                );
-            }
-            at = next.canonicalize().with_context(|| shown(&next))?;
+            at = self.through(&at, &next)?;
         }
         Ok(at)
+    }
+
+    /// Resolves a path as `way_to` does, and its last name as well: it may be missing, but not be a
+    /// link that a guest can have created.
+    ///
+    /// # Errors
+    /// As for `way_to`.
+    pub fn place_of(&self, path: &Path) -> Result<PathBuf> {
+        let path = self.way_to(path)?;
+        match path.parent() {
+            Some(parent) if path.symlink_metadata().is_ok() => self.through(parent, &path),
+            _ => Ok(path),
+        }
+    }
+
+    /// The place that `next`, a name in the directory `at`, leads to.
+    fn through(&self, at: &Path, next: &Path) -> Result<PathBuf> {
+        let is_link = next.symlink_metadata().with_context(|| shown(next))?.is_symlink();
+        if let Some(place) = self.holds(at).filter(|_| is_link) {
+            bail!(
+                "{} is a symbolic link in {}, where commands can create links; name the path that it leads to",
+                shown(next),
+                shown(place)
+            );
+        }
+        next.canonicalize().with_context(|| shown(next))
     }
 }
 

@@ -384,5 +384,35 @@ def commands_on_files(world: World) -> None:
     same("attach", (shown.returncode, shown.stdout), (128 + 15, b"ready\n"))
 
 
+def links_of_commands_lead_nowhere(world: World) -> None:
+    """`session cp` opens files of the host by names in a volume, where a command can have made links."""
+    start(world)
+    secret = world.home / "secret"
+    secret.mkdir()
+    (secret / "key").write_text("a key")
+    connect(world).ask("link", path="out", target=str(secret))
+    connect(world).ask("link", path="key", target=str(secret / "key"))
+
+    def session(*words: str, status: int = 0) -> str:
+        done = subprocess.run([BOOT, "session", *words], cwd=world.project, env=world.known, user=world.user, group=world.user, capture_output=True,
+                              timeout=SECONDS, check=False, text=True)
+        same(f"{words}: {done.stderr}", done.returncode, status)
+        return done.stderr
+
+    connect(world).ask("write", b"new", path="/tmp/f")
+    for words in [("out/key", "one:/tmp/x"), ("key", "one:/tmp/x"), ("out", "one:/tmp/x"), ("one:/tmp/f", "out/key"), ("one:/tmp/f", "out"), ("one:/tmp/f", "key")]:
+        holds(f"{words}", session("cp", *words, status=125), "symbolic link")
+    same("it is as before", ([f.name for f in secret.iterdir()], (secret / "key").read_text()), (["key"], "a key"))
+    # In a directory that is copied, a link stays a link.
+    session("cp", ".", "one:/tmp/copy")
+    same("link", os.fsdecode(connect(world).ask("stat", path="/tmp/copy/key")["stat"]["target"]), str(secret / "key"))
+    # With a/x, the link a/q would lead out of the copy.
+    connect(world).ask("mkdir", path="/tmp/tree/a", parents=True)
+    connect(world).ask("link", path="/tmp/tree/a/x", target="..")
+    connect(world).ask("link", path="/tmp/tree/a/q", target="x/../../z")
+    holds("left out", session("cp", "one:/tmp/tree", str(world.home)), "a/q: left out")
+    same("copied", sorted(os.listdir(world.home / "tree/a")), ["x"])
+
+
 TESTS = [files_are_written_and_read, directories_and_names, files_are_those_of_a_command, an_overlay_has_its_own_files, what_is_not_a_file,
-         huge_directories, a_race_with_links, tars_go_in_and_out, hostile_tars, changes_are_told, many_at_once, commands_on_files]
+         huge_directories, a_race_with_links, tars_go_in_and_out, hostile_tars, changes_are_told, many_at_once, commands_on_files, links_of_commands_lead_nowhere]

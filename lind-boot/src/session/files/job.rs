@@ -70,6 +70,9 @@ impl Job {
             Kind::Data if bytes.is_empty() => Message::Nothing,
             Kind::Data => Message::Part(json!({"data": value}), bytes),
             Kind::Entry => {
+                if self.ask.op != Op::List {
+                    self.entries.clear();
+                }
                 self.entries.extend(entry(&bytes));
                 match self.ask.op {
                     Op::List if self.entries.len() >= BATCH => {

@@ -13,7 +13,7 @@ use super::follow::Follow;
 use crate::session::commands::Command;
 use crate::session::files::{Ask, request::verbs};
 use crate::session::request::{self, Line};
-use crate::session::wire::{Message, SECOND, VERSION};
+use crate::session::wire::{self, Message, SECOND, VERSION};
 
 /// The verbs, for `hello`.
 const VERBS: [&str; 10] = ["hello", "exec", "attach", "wait", "input", "resize", "signal", "detach", "list", "stop"];
@@ -54,7 +54,7 @@ impl Server {
             "hello" => self.tell(
                 number,
                 &json!({"version": SECOND, "versions": [VERSION, SECOND], "name": self.about.name,
-                    "pid": std::process::id(), "verbs": VERBS.into_iter().chain(verbs()).collect::<Vec<_>>()}),
+                    "pid": std::process::id(), "volumes": self.volumes(), "verbs": VERBS.into_iter().chain(verbs()).collect::<Vec<_>>()}),
             ),
             "exec" => {
                 let line = Line::second(&value)?;
@@ -159,6 +159,12 @@ impl Server {
             Some(_) => anyhow!("command {id} has ended"),
             None => anyhow!("no command has the number {id}"),
         })
+    }
+
+    /// The directories of the host that commands see, for clients that open files of the host.
+    fn volumes(&self) -> Value {
+        let places = self.about.surroundings.places.iter();
+        places.map(|(host, _)| wire::word(host.as_os_str().as_encoded_bytes())).collect()
     }
 
     fn described_second(&self) -> Value {

@@ -1,20 +1,18 @@
 //! `session cp`: files between the host and a session, or a tar.
 
 use std::ffi::OsStr;
-use std::fs::{self, File};
 use std::io::{Write, stdin, stdout};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use lind_kernel::stdio;
 use lind_kernel::text::shown;
 use serde_json::{Value, json};
 
 use super::files::path;
 use super::link::Link;
-use super::outside::{Directory, inside, stays_inside};
+use super::outside::{Directory, Found, inside, stays_inside};
 use crate::cli::verbs::Cp;
 use crate::failure::Failure;
 use crate::session::wire;
@@ -99,56 +97,50 @@ fn landing(link: &mut Link, from: &Path, to: PathBuf) -> Result<PathBuf> {
 }
 
 fn copy_in(link: &mut Link, from: &Path, to: &Path) -> Result<()> {
-    let from = if from.file_name().is_none() { from.canonicalize()? } else { from.to_owned() };
+    let from = link.changed()?.place_of(from)?;
+    let name = from.file_name().context("/: name a directory in it")?;
     let to = landing(link, &from, to.to_owned())?;
-    copy_one_in(link, &from, &to, &fs::metadata(&from).with_context(|| from.display().to_string())?)
+    copy_one_in(link, &Directory::of(&from)?, name, &to)
 }
 
-fn copy_one_in(link: &mut Link, from: &Path, to: &Path, found: &fs::Metadata) -> Result<()> {
-    let mode = found.mode() & 0o777;
-    if found.is_dir() {
-        link.ask(json!({"do": "mkdir", "path": path(to), "parents": true, "mode": mode | 0o700}))?;
-        for entry in fs::read_dir(from).with_context(|| from.display().to_string())? {
-            let entry = entry?;
-            copy_one_in(link, &entry.path(), &to.join(entry.file_name()), &entry.metadata()?)?;
+/// Copies the file of this name in a directory of the host. A command may change the directory
+/// meanwhile: no link is followed.
+fn copy_one_in(link: &mut Link, at: &Directory, name: &OsStr, to: &Path) -> Result<()> {
+    let (mode, found) = at.look(name)?;
+    match found {
+        Found::Directory(directory, names) => {
+            link.ask(json!({"do": "mkdir", "path": path(to), "parents": true, "mode": mode | 0o700}))?;
+            for name in names {
+                copy_one_in(link, &directory, &name, &to.join(&name))?;
+            }
         }
-    } else if found.is_symlink() {
-        let target = fs::read_link(from)?;
-        let _ = link.ask(json!({"do": "remove", "path": path(to), "missing_ok": true}));
-        link.ask(json!({"do": "link", "path": path(to), "target": path(&target)}))?;
-    } else if found.is_file() {
-        let flags = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
-        let file = File::options().read(true).custom_flags(flags).open(from);
-        let file = file.with_context(|| from.display().to_string())?;
-        link.upload(json!({"do": "write", "path": path(to), "mode": mode}), file)?;
-    } else {
-        stdio::say_line(&format!(
+        Found::Link(target) => {
+            let _ = link.ask(json!({"do": "remove", "path": path(to), "missing_ok": true}));
+            link.ask(json!({"do": "link", "path": path(to), "target": path(&target)}))?;
+        }
+        Found::File(file) => {
+            link.upload(json!({"do": "write", "path": path(to), "mode": mode}), file)?;
+        }
+        Found::Other => stdio::say_line(&format!(
             "{}: left out, because it is not a file, a directory or a link",
-            shown(from.as_os_str().as_bytes())
-        ));
+            shown(name.as_bytes())
+        )),
     }
     Ok(())
 }
 
 fn copy_out(link: &mut Link, from: &Path, to: &Path) -> Result<()> {
     let found = link.ask(json!({"do": "stat", "path": path(from), "follow": true}))?["stat"].take();
+    let to = link.changed()?.place_of(to)?;
     let name = from.file_name().filter(|_| to.is_dir());
-    let target = name.map_or_else(|| to.to_owned(), |name| to.join(name));
+    let target = name.map_or_else(|| to.clone(), |name| to.join(name));
+    let last = Path::new(target.file_name().with_context(|| format!("{}: has no name", to.display()))?);
+    let parent = Directory::of(&target)?;
     if found["type"] != "directory" {
-        let last = target.file_name().with_context(|| format!("{}: has no name", to.display()))?;
-        let parent = target.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        return copy_bytes(link, from, &Directory::open(parent)?, Path::new(last), &found);
+        return copy_bytes(link, from, &parent, last, &found);
     }
-    match fs::create_dir(&target) {
-        Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => bail!("{}: {error}", target.display()),
-        _ => {}
-    }
-    ensure!(
-        !target.is_symlink() || name.is_none(),
-        "{}: is a symbolic link; name the directory that it leads to",
-        target.display()
-    );
-    copy_tree(link, from, &Directory::open(&target)?)
+    parent.make_directory(last, 0o777)?;
+    copy_tree(link, from, &parent.below(last)?)
 }
 
 fn copy_tree(link: &mut Link, from: &Path, to: &Directory) -> Result<()> {
@@ -194,8 +186,9 @@ pub fn copy_bytes(link: &mut Link, from: &Path, to: &Directory, name: &Path, ent
     let mode = entry["mode"].as_u64().and_then(|mode| u32::try_from(mode).ok()).unwrap_or(0o644);
     let mut new = to.begin(name, mode)?;
     let request = json!({"do": "read", "path": path(from), "count": i64::MAX});
-    link.parts(request, |message| new.file.write_all(&message.body).with_context(|| name.display().to_string()))?;
-    new.finish()
+    let written =
+        link.parts(request, |message| new.file.write_all(&message.body).with_context(|| name.display().to_string()));
+    new.finish(written.map(drop))
 }
 
 #[cfg(test)]

@@ -1,12 +1,16 @@
 //! A connection to a session, for requests of the second version.
 
+use std::ffi::OsString;
 use std::io::Read;
 use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStringExt;
 use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
 
 use anyhow::{Context, Result, anyhow, ensure};
 use serde_json::Value;
 
+use crate::named::Changed;
 use crate::session::client;
 use crate::session::wire::{self, Incoming, Message, SECOND};
 
@@ -67,6 +71,18 @@ impl Link {
     pub fn ask(&mut self, message: Value) -> Result<Value> {
         self.send(message, &[])?;
         Ok(self.receive()?.value)
+    }
+
+    /// The directories of the host where commands of the session may have made links.
+    ///
+    /// # Errors
+    /// The error in the answer.
+    pub fn changed(&mut self) -> Result<Changed> {
+        let hello = self.ask(serde_json::json!({"do": "hello"}))?;
+        let volumes = hello["volumes"].as_array().context("the session does not say what its volumes are")?;
+        let host = |volume: &Value| Some(PathBuf::from(OsString::from_vec(wire::bytes(volume)?)));
+        let hosts: Option<Vec<_>> = volumes.iter().map(host).collect();
+        Ok(Changed::new(hosts.context("the session does not say what its volumes are")?))
     }
 
     /// Sends a request, hands over what comes, and returns the last message.

@@ -2,17 +2,32 @@
 //! contents, and may have made links where they go: no link is followed below the directory, and no
 //! link is made that leads out of it.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
-use rustix::fs::{AtFlags, Mode, OFlags, ResolveFlags};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags};
+
+/// The flags of a directory that is only a place.
+const PLACE: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
 /// A directory of the host.
 pub struct Directory(OwnedFd);
+
+/// A file of the host that is copied into a session.
+pub enum Found {
+    /// A directory, with the names in it.
+    Directory(Directory, Vec<OsString>),
+    /// A symbolic link, and where it leads.
+    Link(PathBuf),
+    /// A regular file.
+    File(File),
+    /// A device, a socket or a FIFO.
+    Other,
+}
 
 /// A file that gets its name when it is whole.
 pub struct New {
@@ -36,12 +51,13 @@ pub fn inside(name: &[u8]) -> Result<PathBuf> {
 
 /// Whether a link at `path` that leads to `target` stays in the directory.
 pub fn stays_inside(path: &Path, target: &Path) -> bool {
-    let mut depth = path.components().count() - 1;
+    let (mut above, mut named) = (path.components().count() - 1, false);
     for part in target.components() {
         match part {
-            Component::Normal(_) => depth += 1,
+            Component::Normal(_) => named = true,
             Component::CurDir => {}
-            Component::ParentDir if depth > 0 => depth -= 1,
+            // Behind a name, which may be a link, `..` is anywhere.
+            Component::ParentDir if above > 0 && !named => above -= 1,
             _ => return false,
         }
     }
@@ -49,22 +65,74 @@ pub fn stays_inside(path: &Path, target: &Path) -> bool {
 }
 
 impl Directory {
-    /// Opens a directory that the user has named.
+    /// Opens the directory that a path's last name is in. No link leads to it: the path comes from
+    /// [`Changed::place_of`](crate::named::Changed::place_of).
     ///
     /// # Errors
     /// The host's error.
-    pub fn open(path: &Path) -> Result<Directory> {
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        Ok(Directory(rustix::fs::open(path, flags, Mode::empty()).with_context(|| path.display().to_string())?))
+    pub fn of(path: &Path) -> Result<Directory> {
+        let parent = path.parent().unwrap_or(Path::new("/"));
+        let strictly = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+        let opened = rustix::fs::openat2(rustix::fs::CWD, parent, PLACE, Mode::empty(), strictly);
+        Ok(Directory(opened.with_context(|| parent.display().to_string())?))
+    }
+
+    /// Opens a directory in this one.
+    ///
+    /// # Errors
+    /// The host's error.
+    pub fn below(&self, name: &Path) -> Result<Directory> {
+        Ok(Directory(self.strictly(name).with_context(|| name.display().to_string())?))
+    }
+
+    fn strictly(&self, path: &Path) -> rustix::io::Result<OwnedFd> {
+        let strictly = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+        rustix::fs::openat2(&self.0, path, PLACE, Mode::empty(), strictly)
+    }
+
+    /// Looks at the file of this name, and returns its permissions too.
+    ///
+    /// # Errors
+    /// The host's error.
+    pub fn look(&self, name: &OsStr) -> Result<(u32, Found)> {
+        self.found(name).with_context(|| name.display().to_string())
+    }
+
+    fn found(&self, name: &OsStr) -> Result<(u32, Found)> {
+        let open = |flags: OFlags| {
+            rustix::fs::openat(&self.0, name, flags | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())
+        };
+        let place = open(OFlags::PATH)?;
+        let kind = |mode| FileType::from_raw_mode(mode);
+        let stat = rustix::fs::fstat(&place)?;
+        let found = match kind(stat.st_mode) {
+            FileType::Directory => {
+                let entries = rustix::fs::Dir::read_from(open(OFlags::RDONLY | OFlags::DIRECTORY)?)?;
+                let names = entries.map(|entry| Ok(OsStr::from_bytes(entry?.file_name().to_bytes()).to_owned()));
+                let names = names.collect::<rustix::io::Result<Vec<OsString>>>()?;
+                let names = names.into_iter().filter(|name| name != "." && name != "..").collect();
+                Found::Directory(Directory(place), names)
+            }
+            FileType::Symlink => {
+                let target = rustix::fs::readlinkat(&place, c"", Vec::new())?;
+                Found::Link(PathBuf::from(OsStr::from_bytes(target.as_bytes())))
+            }
+            FileType::RegularFile => {
+                // Another file may have the name by now.
+                let file = open(OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY)?;
+                let is_file = kind(rustix::fs::fstat(&file)?.st_mode) == FileType::RegularFile;
+                ensure!(is_file, "has changed meanwhile");
+                Found::File(File::from(file))
+            }
+            _ => Found::Other,
+        };
+        Ok((stat.st_mode & 0o777, found))
     }
 
     /// The directory that a path's last name is in.
     fn parent(&self, path: &Path) -> Result<OwnedFd> {
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let strictly = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-        rustix::fs::openat2(&self.0, parent, flags, Mode::empty(), strictly)
-            .with_context(|| format!("{}: its directory", path.display()))
+        self.strictly(parent).with_context(|| format!("{}: its directory", path.display()))
     }
 
     fn last(path: &Path) -> Result<&OsStr> {
@@ -121,12 +189,15 @@ impl New {
     ///
     /// # Errors
     /// The host's error.
-    pub fn finish(self) -> Result<()> {
-        let renamed = rustix::fs::renameat(&self.at, &self.temporary, &self.at, &self.name);
-        if renamed.is_err() {
+    pub fn finish(self, written: Result<()>) -> Result<()> {
+        let named = written.and_then(|()| {
+            let renamed = rustix::fs::renameat(&self.at, &self.temporary, &self.at, &self.name);
+            renamed.with_context(|| self.name.display().to_string())
+        });
+        if named.is_err() {
             let _ = rustix::fs::unlinkat(&self.at, &self.temporary, AtFlags::empty());
         }
-        renamed.with_context(|| self.name.display().to_string())
+        named
     }
 }
 
@@ -142,7 +213,9 @@ mod tests {
             assert!(inside(wrong).is_err(), "{wrong:?}");
         }
         let stays = |path: &str, target: &str| stays_inside(Path::new(path), Path::new(target));
-        assert!(stays("a/b", "../c") && stays("l", "x/../y") && stays("l", "."));
+        assert!(stays("a/b", "../c") && stays("a/b/c", "../../x/y") && stays("l", "."));
+        // With a link a/x to `..`, the link a/q to x/../../z would lead out.
+        assert!(!stays("a/q", "x/../../z") && !stays("l", "x/../y"));
         assert!(!stays("a/b", "../../c") && !stays("l", "..") && !stays("l", "/etc") && !stays("l", "x/../../y"));
     }
 
@@ -151,14 +224,14 @@ mod tests {
         let (folder, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         std::os::unix::fs::symlink(other.path(), folder.path().join("out")).unwrap();
         std::os::unix::fs::symlink(other.path().join("f"), folder.path().join("f")).unwrap();
-        let directory = Directory::open(folder.path()).unwrap();
+        let directory = Directory::of(&folder.path().canonicalize().unwrap().join("f")).unwrap();
         assert!(directory.begin(Path::new("out/x"), 0o644).is_err());
         assert!(directory.make_directory(Path::new("out/x"), 0o755).is_err());
         assert!(directory.make_directory(Path::new("out"), 0o755).is_err());
         assert!(directory.make_link(Path::new("out/x"), Path::new("y")).is_err());
         let mut new = directory.begin(Path::new("f"), 0o644).unwrap();
         new.file.write_all(b"text").unwrap();
-        new.finish().unwrap();
+        new.finish(Ok(())).unwrap();
         assert_eq!(std::fs::read(folder.path().join("f")).unwrap(), b"text");
         assert_eq!(std::fs::read_dir(other.path()).unwrap().count(), 0);
     }
