@@ -16,15 +16,19 @@ static const char *error_name(int error)
 	return "?";
 }
 
-static bool matches(const struct rule *r, enum verb verb, unsigned proto, const struct address *a)
+/* Whether a rule is about such uses, whatever the host is. */
+static bool is_about(const struct rule *r, enum verb verb, unsigned proto, const struct address *a)
 {
 	bool port = !r->range_count || a->family == AF_UNIX;
 
-	if (!(r->verbs & verb) || !(r->protos & proto))
-		return false;
 	for (unsigned i = 0; i < r->range_count; i++)
 		port |= a->port >= r->ports[i].from && a->port <= r->ports[i].to;
-	if (!port)
+	return port && r->verbs & verb && r->protos & proto;
+}
+
+static bool matches(const struct rule *r, enum verb verb, unsigned proto, const struct address *a)
+{
+	if (!is_about(r, verb, proto, a))
 		return false;
 	switch (r->by) {
 	case ANY_ADDRESS:
@@ -34,7 +38,7 @@ static bool matches(const struct rule *r, enum verb verb, unsigned proto, const 
 		return address_is(a, &r->network, r->prefix) &&
 		    (a->scope == r->network.scope || (r->any_scope && !a->scope));
 	case BY_NAME:
-		return a->family != AF_UNIX && !a->scope && name_has(r, a);
+		return a->family != AF_UNIX && !a->scope && name_standing(r, a) == HOLDS;
 	case BY_PATH:
 		return a->family == AF_UNIX && a->abstract == r->abstract && (a->abstract ? a->path_length : 1) &&
 		    !memchr(a->path + a->abstract, 0, (size_t)(a->path_length - a->abstract)) &&
@@ -220,15 +224,31 @@ static void subject_of(enum verb verb, const struct address *a, const char *text
 	if (a->family == AF_UNIX && !can_be_said)
 		*to = 0;
 	else if (a->family != AF_UNIX && verb & (CONNECT | SEND) && name_was_asked(a, host, sizeof host))
-		snprintf(to, size, "%s:%u", host, a->port);
+		snprintf(to, size, "%s:%u%s", host, a->port, address_is_private(a) ? "/private" : "");
 	else
 		snprintf(to, size, "%s", text);
+}
+
+/* Why no rule allows it: one that has the address's name does not hold for it. */
+static const char *why_none(enum verb verb, unsigned proto, const struct address *a)
+{
+	enum standing nearest = UNKNOWN;
+
+	for (unsigned i = 0; i < rule_count; i++)
+		if (rules[i].by == BY_NAME && rules[i].allows && is_about(&rules[i], verb, proto, a)) {
+			enum standing here = name_standing(&rules[i], a);
+
+			nearest = here > nearest ? here : nearest;
+		}
+	return nearest == PRIVATE ? "the name's rule does not reach private addresses"
+	    : nearest == EXPIRED  ? "the answer for the name has expired; look it up again"
+				  : "no rule allows it";
 }
 
 int64_t judge(struct client *c, const struct lind_call *call, enum verb verb, unsigned proto, struct address *a)
 {
 	struct rule *r = find(verb, proto, a);
-	char text[160], subject[DNS_NAME + 8];
+	char text[160], subject[DNS_NAME + 16];
 
 	if (stays_own(verb, proto, a)) {
 		a->own = true;
@@ -241,7 +261,7 @@ int64_t judge(struct client *c, const struct lind_call *call, enum verb verb, un
 	if (refused(r, verb, proto, a)) {
 		address_text(a, text, sizeof text);
 		subject_of(verb, a, text, subject, sizeof subject);
-		return deny(c, call, subject, r ? r->text : "no rule allows it", "%s %s %s", verb_name(verb),
+		return deny(c, call, subject, r ? r->text : why_none(verb, proto, a), "%s %s %s", verb_name(verb),
 		    proto_name(proto), text);
 	}
 	if (r && r->rate > 0) {

@@ -11,7 +11,6 @@
 #include "net.h"
 
 #define MOST_LEARNED 1024
-#define MOST_NAMES   4096
 /* Linux gives such ports to those who ask for any. */
 #define FIRST_FREE_PORT 32768
 #define RULE            320
@@ -23,13 +22,6 @@ static FILE *output;
 static char *learned[MOST_LEARNED];
 static size_t learned_count;
 
-/* Which address a resolver gave for which name; the newest take the place of the oldest. */
-static struct named {
-	struct address address;
-	char name[256];
-} *names;
-static size_t name_count;
-
 const char *set_learn(const char *path)
 {
 	int fd = lind_open_file(path, NULL, O_WRONLY | O_CREAT | O_TRUNC, 0644);
@@ -39,46 +31,6 @@ const char *set_learn(const char *path)
 	/* So that answers of resolvers are looked at. */
 	learns = has_names = true;
 	return NULL;
-}
-
-static unsigned bits_of(const struct address *a)
-{
-	return a->family == AF_INET ? 32 : 128;
-}
-
-void learn_name(const char *name, const struct address *a)
-{
-	struct named *to;
-
-	/* Resolvers may say what they like. */
-	if (!*name || name[strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789.-_")])
-		return;
-	pthread_mutex_lock(&lock);
-	if (names || (names = calloc(MOST_NAMES, sizeof *names))) {
-		to = &names[name_count++ % MOST_NAMES];
-		to->address = *a;
-		snprintf(to->name, sizeof to->name, "%s", name);
-	}
-	pthread_mutex_unlock(&lock);
-}
-
-static const char *name_of(const struct address *a)
-{
-	for (size_t i = 0; i < name_count && i < MOST_NAMES; i++)
-		if (names[i].address.family == a->family && address_is(&names[i].address, a, bits_of(a)))
-			return names[i].name;
-	return NULL;
-}
-
-bool name_was_asked(const struct address *a, char *to, size_t size)
-{
-	const char *name;
-
-	pthread_mutex_lock(&lock);
-	if ((name = name_of(a)))
-		snprintf(to, size, "%s", name);
-	pthread_mutex_unlock(&lock);
-	return name;
 }
 
 /* An address as a rule has it, without its port. */
@@ -121,24 +73,26 @@ static void add(const char *rule)
 
 void learn_use(enum verb verb, unsigned proto, const struct address *a)
 {
-	const char *direction = verb & (CONNECT | SEND) ? "out" : "in", *name;
+	bool goes_out = a->family != AF_UNIX && verb & (CONNECT | SEND);
+	const char *direction = verb & (CONNECT | SEND) ? "out" : "in";
 	const char *kind = proto == ICMP ? " icmp" : proto == TCP ? " tcp" : proto == UDP ? " udp" : "";
-	char host[160], port[16] = "*", rule[RULE];
+	char host[DNS_NAME + 8], port[16] = "*", rule[RULE];
 
 	pthread_mutex_lock(&lock);
 	if (a->family == AF_UNIX)
 		put_path(host, sizeof host, a);
-	else
+	else if (!goes_out || !name_was_asked(a, host, DNS_NAME))
 		put_host(host, sizeof host, a);
-	name = a->family == AF_UNIX || verb & (BIND | LISTEN | ACCEPT) ? NULL : name_of(a);
+	else if (address_is_private(a))
+		strcat(host, "/private");
 	if (verb & (CONNECT | SEND) ? a->port : a->port && a->port < FIRST_FREE_PORT)
 		snprintf(port, sizeof port, "%u", a->port);
 	if (a->family == AF_UNIX)
 		snprintf(rule, sizeof rule, "%s %s", direction, host);
 	else
-		snprintf(rule, sizeof rule, "%s%s %s %s", direction, kind, name ? name : host, port);
+		snprintf(rule, sizeof rule, "%s%s %s %s", direction, kind, host, port);
 	/* Rules for resolvers follow from the names in other rules. */
-	if (!(name_count && verb & (CONNECT | SEND) && is_resolver(a)))
+	if (!(goes_out && is_resolver(a) && names_were_asked()))
 		add(rule);
 	pthread_mutex_unlock(&lock);
 }

@@ -1,5 +1,4 @@
-/* Addresses of names that rules have, as resolvers tell clients. Bounded: of a rule's the one
- * that ends first makes room. */
+/* Addresses of names, as resolvers tell clients and as /etc/hosts has them. */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,20 +6,25 @@
 #include "net.h"
 
 #define MOST_RESOLVERS 16
-#define MOST_ADDRESSES 256
-/* Programs use an address for longer than its time says, and some times are 0. */
-#define LEAST_SECONDS 60
-#define MOST_SECONDS  86400
+#define MOST_KNOWN     4096
+#define MOST_SECONDS   86400
+/* Some times are 0, and a program that has just got an answer needs a moment to connect. */
+#define GRACE_SECONDS 5
+/* Holds as long as the grate runs. */
+#define ALWAYS INT64_MAX
 
 static struct address resolvers[MOST_RESOLVERS];
 static unsigned resolver_count;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+/* Addresses that were told last, for rules and denials. When there is no more room, the one that
+ * ends first makes it. */
 static struct known {
-	const struct rule *rule;
+	char name[DNS_NAME];
 	struct address address;
 	int64_t until;
-} known[MOST_RULES * 4 > MOST_ADDRESSES ? MOST_RULES * 4 : MOST_ADDRESSES];
+} *known;
+static size_t known_count;
 
 /* ADDRESS, ADDRESS:PORT, [ADDRESS]:PORT */
 const char *resolver_add(const char *text)
@@ -87,12 +91,25 @@ bool is_resolvers_host(const struct address *a)
 	return false;
 }
 
-static void learn(const struct rule *r, const struct address *a, int64_t until)
+static unsigned bits_of(const struct address *a)
+{
+	return a->family == AF_INET ? 32 : 128;
+}
+
+static bool is_same(const struct address *a, const struct address *b)
+{
+	return a->family == b->family && address_is(a, b, bits_of(a));
+}
+
+/* Under the lock. */
+static void learn(const char *name, const struct address *a, int64_t until)
 {
 	struct known *to = known;
 
-	for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-		if (known[i].rule == r && address_is(&known[i].address, a, a->family == AF_INET ? 32 : 128)) {
+	if (!known && !(to = known = calloc(MOST_KNOWN, sizeof *known)))
+		return;
+	for (size_t i = 0; i < known_count; i++) {
+		if (is_same(&known[i].address, a) && !strcmp(known[i].name, name)) {
 			if (known[i].until < until)
 				known[i].until = until;
 			return;
@@ -100,21 +117,23 @@ static void learn(const struct rule *r, const struct address *a, int64_t until)
 		if (known[i].until < to->until)
 			to = &known[i];
 	}
-	*to = (struct known){ r, *a, until };
+	if (known_count < MOST_KNOWN)
+		to = &known[known_count++];
+	to->address = *a;
+	to->until = until;
+	snprintf(to->name, sizeof to->name, "%s", name);
 }
 
-/* The same forms as those of clients. */
+/* The form in which a client that connects there is judged. */
 static void one_form(struct address *a)
 {
-	struct sockaddr_in6 six = { .sin6_family = AF_INET6 };
+	struct sockaddr_storage s;
+	socklen_t length = address_write(a, &s);
 
-	if (a->family != AF_INET6)
-		return;
-	memcpy(&six.sin6_addr, a->ip, 16);
-	(void)address_parse(&six, sizeof six, false, a);
+	(void)address_parse(&s, length, true, a);
 }
 
-/* ADDRESS NAME...: holds as long as the grate runs. */
+/* ADDRESS NAME... */
 static void learn_host(char *line)
 {
 	char *save = NULL, *word;
@@ -129,9 +148,8 @@ static void learn_host(char *line)
 	while ((word = strtok_r(NULL, " \t\r", &save))) {
 		for (char *p = word; *p; p++)
 			*p = (char)tolower((unsigned char)*p);
-		for (unsigned i = 0; i < rule_count; i++)
-			if (rules[i].by == BY_NAME && dns_matches(rules[i].name, word))
-				learn(&rules[i], &a, INT64_MAX);
+		if (strlen(word) < DNS_NAME && known_count < MOST_KNOWN / 2)
+			learn(word, &a, ALWAYS);
 	}
 }
 
@@ -155,40 +173,58 @@ void names_learn(const uint8_t *message, size_t length)
 
 	if (!dns_read(message, length, &answer))
 		return;
-	for (unsigned j = 0; j < answer.count; j++) {
-		struct address a = { .family = answer.of[j].six ? AF_INET6 : AF_INET };
-
-		memcpy(a.ip, answer.of[j].ip, answer.of[j].six ? 16 : 4);
-		one_form(&a);
-		learn_name(answer.name, &a);
-	}
 	pthread_mutex_lock(&lock);
-	for (unsigned i = 0; i < rule_count; i++) {
-		if (rules[i].by != BY_NAME || !dns_matches(rules[i].name, answer.name))
-			continue;
-		for (unsigned j = 0; j < answer.count; j++) {
-			int64_t seconds = answer.of[j].ttl < LEAST_SECONDS ? LEAST_SECONDS
-			    : answer.of[j].ttl > MOST_SECONDS              ? MOST_SECONDS
-									   : answer.of[j].ttl;
-			struct address a = { .family = answer.of[j].six ? AF_INET6 : AF_INET };
+	for (unsigned i = 0; i < answer.count; i++) {
+		int64_t seconds = answer.of[i].ttl < MOST_SECONDS ? answer.of[i].ttl : MOST_SECONDS;
+		struct address a = { .family = answer.of[i].six ? AF_INET6 : AF_INET };
 
-			memcpy(a.ip, answer.of[j].ip, answer.of[j].six ? 16 : 4);
-			one_form(&a);
-			learn(&rules[i], &a, at + seconds * 1000000000);
-		}
+		memcpy(a.ip, answer.of[i].ip, answer.of[i].six ? 16 : 4);
+		one_form(&a);
+		learn(answer.name, &a, at + (seconds + GRACE_SECONDS) * 1000000000);
 	}
 	pthread_mutex_unlock(&lock);
 }
 
-bool name_has(const struct rule *r, const struct address *a)
+enum standing name_standing(const struct rule *r, const struct address *a)
 {
-	bool has = false;
+	bool may_reach = r->private || !address_is_private(a);
+	enum standing found = UNKNOWN;
 	int64_t at = now();
 
 	pthread_mutex_lock(&lock);
-	for (size_t i = 0; i < sizeof known / sizeof *known && !has; i++)
-		has = known[i].rule == r && known[i].until > at &&
-		    address_is(&known[i].address, a, a->family == AF_INET ? 32 : 128);
+	for (size_t i = 0; i < known_count; i++) {
+		const struct known *k = &known[i];
+		enum standing here = k->until <= at ? EXPIRED : may_reach || k->until == ALWAYS ? HOLDS : PRIVATE;
+
+		if (here > found && is_same(&k->address, a) && dns_matches(r->name, k->name))
+			found = here;
+	}
 	pthread_mutex_unlock(&lock);
-	return has;
+	return found;
+}
+
+bool name_was_asked(const struct address *a, char *to, size_t size)
+{
+	const struct known *newest = NULL;
+
+	pthread_mutex_lock(&lock);
+	for (size_t i = 0; i < known_count; i++)
+		if (known[i].until != ALWAYS && is_same(&known[i].address, a) &&
+		    (!newest || known[i].until > newest->until))
+			newest = &known[i];
+	if (newest)
+		snprintf(to, size, "%s", newest->name);
+	pthread_mutex_unlock(&lock);
+	return newest;
+}
+
+bool names_were_asked(void)
+{
+	bool were = false;
+
+	pthread_mutex_lock(&lock);
+	for (size_t i = 0; i < known_count && !were; i++)
+		were = known[i].until != ALWAYS;
+	pthread_mutex_unlock(&lock);
+	return were;
 }

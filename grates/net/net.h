@@ -46,6 +46,7 @@ struct rule {
 	unsigned prefix;
 	bool any_scope;
 	char name[256];   /* host or path pattern */
+	bool private;   /* a host's addresses in private networks, too */
 	bool abstract;
 	struct range ports[MOST_RANGES];
 	unsigned range_count;  /* 0: all */
@@ -79,6 +80,8 @@ const char *address_text(const struct address *a, char *text, size_t size);
 bool address_is(const struct address *a, const struct address *network, unsigned prefix);
 /* A.B.C.D, X:Y::Z, each with /PREFIX. NULL or what is wrong. */
 const char *address_of_text(const char *text, struct address *a, unsigned *prefix);
+/* private.c: whether it is one of this host, of its networks or of no single host. */
+bool address_is_private(const struct address *a);
 
 /* rules.c: the rules as they are written. */
 const char *verb_name(enum verb verb);
@@ -123,13 +126,10 @@ int64_t judge_sent(struct client *c, const struct lind_call *call, unsigned prot
 /* learned.c */
 extern bool learns;
 const char *set_learn(const char *path);
-void learn_name(const char *name, const struct address *a);
-/* The name for which a resolver gave an address; false if none did. */
-bool name_was_asked(const struct address *a, char *to, size_t size);
 void learn_use(enum verb verb, unsigned proto, const struct address *a);
 void write_learned(int status);
 
-/* names.c: addresses of names in rules, from the answers of resolvers. */
+/* names.c: addresses of names, from the answers of resolvers and from /etc/hosts. */
 const char *resolver_add(const char *text);
 void resolvers_find(void);
 void hosts_find(void);
@@ -138,7 +138,14 @@ bool is_resolver(const struct address *a);
 bool is_resolvers_host(const struct address *a);
 /* The answer of a resolver. */
 void names_learn(const uint8_t *message, size_t length);
-bool name_has(const struct rule *r, const struct address *a);
+/* The relation of an address to the name of a rule: nobody told it for that name, its time is
+ * over, the rule does not reach private addresses, or the rule holds for it. */
+enum standing { UNKNOWN, EXPIRED, PRIVATE, HOLDS };
+enum standing name_standing(const struct rule *r, const struct address *a);
+/* The name for which a resolver gave an address; false if none did. */
+bool name_was_asked(const struct address *a, char *to, size_t size);
+/* Whether a resolver gave any. */
+bool names_were_asked(void);
 
 /* fds.c: what a descriptor is. */
 struct socket_kind {

@@ -65,6 +65,33 @@ static const char *set_ports(struct rule *r, char *text)
 	return r->range_count ? NULL : "no ports";
 }
 
+/* `wrong` is why the text is not an address. */
+static const char *set_host(struct rule *r, const char *text, const char *wrong)
+{
+	const char *slash = strchr(text, '/');
+	size_t length = slash ? (size_t)(slash - text) : strlen(text);
+
+	if (!length || (slash && strcmp(slash, "/private")) || strchr(text, ':'))
+		return wrong;
+	if (isdigit((unsigned char)text[length - 1]))
+		return slash ? "/private is for host names; an address is allowed as it is" : wrong;
+	r->by = BY_NAME;
+	r->private = slash;
+	has_names = true;
+	if (length >= DNS_NAME - 1)
+		return "is too long";
+	for (size_t i = 0; i < length; i++) {
+		if (!isalnum((unsigned char)text[i]) && !strchr("-_", text[i]) &&
+		    !(text[i] == '.' && i && text[i - 1] != '.') && !(text[i] == '*' && !i && text[1] == '.'))
+			return "not an address and not a host name";
+		r->name[i] = (char)tolower(text[i]);
+	}
+	/* `example.org.` is the same name. */
+	if (r->name[length - 1] == '.')
+		r->name[length - 1] = 0;
+	return NULL;
+}
+
 static const char *set_target(struct rule *r, const char *text)
 {
 	const char *wrong = address_of_text(text, &r->network, &r->prefix);
@@ -86,22 +113,7 @@ static const char *set_target(struct rule *r, const char *text)
 		r->any_scope = !r->network.scope;
 		return NULL;
 	}
-	if (strchr(text, '/') || strchr(text, ':') || isdigit((unsigned char)text[strlen(text) - 1]))
-		return wrong;
-	r->by = BY_NAME;
-	has_names = true;
-	if (strlen(text) >= DNS_NAME - 1)
-		return "is too long";
-	for (size_t i = 0; text[i]; i++) {
-		if (!isalnum((unsigned char)text[i]) && !strchr("-_", text[i]) &&
-		    !(text[i] == '.' && i && text[i - 1] != '.') && !(text[i] == '*' && !i && text[1] == '.'))
-			return "not an address and not a host name";
-		r->name[i] = (char)tolower(text[i]);
-	}
-	/* `example.org.` is the same name. */
-	if (r->name[strlen(r->name) - 1] == '.')
-		r->name[strlen(r->name) - 1] = 0;
-	return NULL;
+	return set_host(r, text, wrong);
 }
 
 static const char *set_rate(struct rule *r, const char *text)

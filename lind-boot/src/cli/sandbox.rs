@@ -154,7 +154,7 @@ pub struct Options {
     #[arg(long, value_name = "WHICH")]
     pub network: Option<Network>,
     /// Allow connections to this host and to no other: NAME or ADDRESS[/BITS], with an optional
-    /// port; may be repeated
+    /// port; /private behind a name allows its addresses in private networks, too; may be repeated
     #[arg(long, value_name = "HOST[:PORT]")]
     pub allow: Vec<String>,
     /// Forward a port of the host to a port of the sandbox, as in 8080:80; HOSTADDRESS is 127.0.0.1

@@ -242,11 +242,16 @@ fn own_sockets(volumes: &[Volume]) -> Vec<Setting> {
     super::SCRATCH.iter().filter_map(|scratch| rules(scratch)).flatten().chain(abstract_names).collect()
 }
 
-/// Converts HOST[:PORT] to a rule of the net grate. A text with blanks is such a rule already.
+/// The ending of a name that may also have addresses of this host and of private networks.
+const PRIVATE: &str = "/private";
+
+/// Converts HOST[:PORT][/private] to a rule of the net grate. A text with blanks is such a rule
+/// already.
 fn net_rule(text: &str) -> Result<String> {
     if text.contains(' ') {
         return Ok(text.to_owned());
     }
+    let (text, private) = text.strip_suffix(PRIVATE).map_or((text, ""), |name| (name, PRIVATE));
     if let Some((scheme, rest)) = text.split_once("://") {
         let (host, port) = (rest.split('/').next().unwrap_or_default(), if scheme == "https" { 443 } else { 80 });
         let port = if host.contains(':') { String::new() } else { format!(":{port}") };
@@ -259,6 +264,10 @@ fn net_rule(text: &str) -> Result<String> {
     };
     let host = host.trim_start_matches('[').trim_end_matches(']');
     ensure!(!host.is_empty(), "--allow {text}: expected HOST[:PORT]");
+    ensure!(
+        private.is_empty() || !(host.contains('/') || host.parse::<IpAddr>().is_ok()),
+        "--allow {text}{PRIVATE}: {PRIVATE} is for names; an address is allowed as it is: --allow {text}"
+    );
     if let Some((address, bits)) = host.split_once('/') {
         let most = address.parse().map(|address: IpAddr| if address.is_ipv4() { 32 } else { 128 });
         let most: u8 = most.map_err(|_| anyhow!("--allow {text}: {address} is not an IP address"))?;
@@ -274,7 +283,7 @@ fn net_rule(text: &str) -> Result<String> {
     );
     let number = port == "*" || port.split(['-', ',']).all(|part| part.parse::<u16>().is_ok_and(|port| port > 0));
     ensure!(number, "--allow {text}: {port} is not a port");
-    Ok(format!("out {host} {port}"))
+    Ok(format!("out {host}{private} {port}"))
 }
 
 /// The grate that denies changes of all files but those that may be written.
@@ -322,11 +331,26 @@ mod tests {
         let rule = |text: &str| net_rule(text).unwrap();
         assert_eq!(rule("example.org"), "out example.org *");
         assert_eq!(rule("example.org:443"), "out example.org 443");
+        assert_eq!(rule("db.internal:5432/private"), "out db.internal/private 5432");
+        assert_eq!(rule("db.internal/private"), "out db.internal/private *");
         assert_eq!(rule("10.0.0.0/8:80,8000-8100"), "out 10.0.0.0/8 80,8000-8100");
         assert_eq!(rule("2001:db8::1"), "out 2001:db8::1 *");
         assert_eq!(rule("[2001:db8::1]:53"), "out 2001:db8::1 53");
         assert_eq!(rule("in tcp 127.0.0.1 8080"), "in tcp 127.0.0.1 8080");
-        for wrong in [":443", "a:b", "a:0", "a:70000", "", "10.0.0.0/40", "10.0.0/8", "::1/129", "*.localhost:80"] {
+        for wrong in [
+            ":443",
+            "a:b",
+            "a:0",
+            "a:70000",
+            "",
+            "10.0.0.0/40",
+            "10.0.0/8",
+            "::1/129",
+            "*.localhost:80",
+            "10.0.0.1:80/private",
+            "10.0.0.0/8/private",
+            "/private",
+        ] {
             assert!(net_rule(wrong).is_err(), "{wrong}");
         }
         assert!(net_rule("http://h/").unwrap_err().to_string().ends_with("--allow h:80"));

@@ -135,26 +135,31 @@ static void disconnect(void)
 static struct sockaddr_in moving;
 static volatile int done;
 
-static void *move(void *ports)
+/* Two addresses, of which each comes and goes in parts: port and host may be of one each. */
+static void *move(void *addresses)
 {
-	while (!done) {
-		__atomic_store_n(&moving.sin_port, ((in_port_t *)ports)[0], __ATOMIC_RELAXED);
-		__atomic_store_n(&moving.sin_port, ((in_port_t *)ports)[1], __ATOMIC_RELAXED);
-	}
+	const struct sockaddr_in *two = addresses;
+
+	while (!done)
+		for (int i = 0; i < 2; i++) {
+			__atomic_store_n(&moving.sin_addr.s_addr, two[i].sin_addr.s_addr, __ATOMIC_RELAXED);
+			__atomic_store_n(&moving.sin_port, two[i].sin_port, __ATOMIC_RELAXED);
+		}
 	return NULL;
 }
 
-/* ALLOWED DENIED: the address changes under the call. The denied one counts what it gets. */
+/* ALLOWED PORT DENIED PORT: the address changes under the call. The denied one counts what it
+ * gets. */
 static void race_address(void)
 {
-	in_port_t ports[2] = { htons((uint16_t)atoi(arg[0])), htons((uint16_t)atoi(arg[1])) };
+	struct sockaddr_in two[2] = { at(arg[0], atoi(arg[1])), at(arg[2], atoi(arg[3])) };
 	struct iovec iov = { "x", 1 };
 	struct msghdr m = { .msg_name = &moving, .msg_namelen = sizeof moving, .msg_iov = &iov, .msg_iovlen = 1 };
 	int udp = fresh(AF_INET, SOCK_DGRAM), worked = 0, denied = 0;
 	pthread_t t;
 
-	moving = at("127.0.0.1", atoi(arg[0]));
-	pthread_create(&t, NULL, move, ports);
+	moving = two[0];
+	pthread_create(&t, NULL, move, two);
 	/* Until both have happened: on a busy machine the other thread may not run for long. */
 	for (int i = 0; i < 300 || !worked; i++) {
 		int fd = fresh(AF_INET, SOCK_STREAM);

@@ -200,7 +200,53 @@ static void by_name(void)
 	puts("");
 }
 
+/* An address of either family. */
+static socklen_t any_address(const char *ip, int port, struct sockaddr_storage *to)
+{
+	if (strchr(ip, ':')) {
+		*(struct sockaddr_in6 *)to = at6(ip, port);
+		return sizeof(struct sockaddr_in6);
+	}
+	*(struct sockaddr_in *)to = at(ip, port);
+	return sizeof(struct sockaddr_in);
+}
+
+/* Whether datagrams may go there. None is sent. */
+static void reach_any(const char *ip, int port)
+{
+	struct sockaddr_storage to = { 0 };
+	socklen_t length = any_address(ip, port, &to);
+	int fd = fresh(to.ss_family, SOCK_DGRAM);
+
+	printf("%s ", connect(fd, (struct sockaddr *)&to, length) && errno == EACCES ? "denied" : "allowed");
+	close(fd);
+}
+
+/* RESOLVER PORT STEP...: `ask NAME`, `reach ADDRESS`, `connect ADDRESS`, `wait SECONDS`. */
+static void steps(void)
+{
+	int resolver = atoi(arg[0]), port = atoi(arg[1]);
+
+	for (; arg[2]; arg += 2) {
+		const char *step = arg[2], *value = arg[3];
+		struct sockaddr_storage to = { 0 };
+
+		if (!strcmp(step, "ask"))
+			ask("recv", value, resolver);
+		else if (!strcmp(step, "reach"))
+			reach_any(value, port);
+		else if (!strcmp(step, "connect")) {
+			socklen_t length = any_address(value, port, &to);
+
+			say("connect", connect(fresh(to.ss_family, SOCK_STREAM), (struct sockaddr *)&to, length));
+		} else
+			sleep((unsigned)atoi(value));
+	}
+	puts("");
+}
+
 const struct test name_tests[] = {
+	{ "steps", steps },
 	{ "dns", dns },
 	{ "forge", forge },
 	{ "by_name", by_name },

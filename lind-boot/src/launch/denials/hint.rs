@@ -13,6 +13,9 @@ use super::text::{call, grate};
 /// The longest name in a hint: a longer one would be cut where it is printed.
 const LONGEST: usize = 300;
 
+/// The net grate's words for an address whose time is over.
+const EXPIRED: &str = "the answer for the name has expired";
+
 /// The write filter's words before a name that is protected in every directory.
 const ANY: &str = ", as any ";
 
@@ -20,6 +23,7 @@ const ANY: &str = ", as any ";
 pub fn instead(denial: &Denial) -> Option<&'static str> {
     let rule = denial.rule.as_str();
     Some(match grate(denial) {
+        "net" if rule.starts_with(EXPIRED) => "look the name up again",
         "net" if denial.subject.starts_with("unix:") => "use a socket in /tmp or the home directory, or ask for access",
         "net" => "work without it, or ask for access",
         "write_filter" if rule.starts_with("not among") => {
@@ -54,6 +58,7 @@ fn subject_is_of_git(denial: &Denial) -> bool {
 pub fn hint(denial: &Denial) -> Option<String> {
     let subject = denial.subject.as_str();
     match grate(denial) {
+        "net" if denial.rule.starts_with(EXPIRED) => None,
         "net" => Some(format!("--allow {}", shell_word(allowed(&denial.what, subject)?))),
         "write_filter" if denial.rule.starts_with("not among") => listed(subject, "write"),
         "write_filter" if denial.rule.contains(ANY) => {
@@ -167,6 +172,7 @@ mod tests {
             ("connect tcp [::1]:22", "--allow '[::1]:22'"),
             ("send udp 10.0.0.1:53", "--allow 10.0.0.1:53"),
             ("connect tcp example.org:443", "--allow example.org:443"),
+            ("connect tcp db.internal:5432/private", "--allow db.internal:5432/private"),
             ("look up example.org", "--allow example.org"),
             ("bind udp 127.0.0.1:53", "--allow 'in udp 127.0.0.1 53'"),
             ("bind udp 127.0.0.1:0", "--allow 'in udp 127.0.0.1 *'"),
