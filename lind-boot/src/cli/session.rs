@@ -48,9 +48,13 @@ pub struct Start {
     /// Print the mounts, the rules and the grates that enforce them; start nothing
     #[arg(long)]
     pub explain: bool,
-    /// Print the explanation as JSON
-    #[arg(long, requires = "explain")]
+    /// Print as JSON the explanation, or the name, the process and the socket of the session
+    #[arg(long)]
     pub json: bool,
+    /// End the session when the process that starts it ends, or the process PID
+    #[arg(long, value_name = "PID", num_args = 0..=1, require_equals = true, conflicts_with = "explain")]
+    #[arg(value_parser = clap::value_parser!(i32).range(1..))]
+    pub die_with_parent: Option<Option<i32>>,
     /// Options of the sandbox.
     #[command(flatten)]
     pub options: Options,

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read, Seek, SeekFrom};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::net::UnixStream;
 use std::process::{Child, ChildStdout, Command, Stdio};
@@ -15,8 +16,9 @@ use rustix::process::{Pid, kill_process};
 use serde_json::{Value, json};
 
 use super::client;
+use super::parent::Parent;
 use super::place::Place;
-use super::wire::VERSION;
+use super::wire::{self, VERSION};
 use crate::cli::session::{Signal, Start};
 use crate::failure::{self, Failure};
 
@@ -32,26 +34,22 @@ pub fn start(start: &Start) -> Result<(), Failure> {
     if place.connect(&start.name)?.is_some() {
         return Err(anyhow!("session {} is already running", start.name).into());
     }
-    let mut log = File::options()
-        .read(true)
-        .append(true)
-        .create(true)
-        .mode(0o600)
-        .open(place.log(&start.name)?)
-        .context("cannot open the session's log")?;
-    log.set_len(0).context("cannot open the session's log")?;
+    // What cannot be removed is not in the way.
+    let _ = place.sweep();
+    let mut log = open_log(&place, &start.name).context("cannot open the session's log")?;
     let signals = Outside::hold_ending().context("cannot receive signals")?;
-    let mut child = spawn(&log).context("cannot start the session")?;
+    let parent = start.die_with_parent.map(Parent::find).transpose()?;
+    let mut child = spawn(&log, parent.as_ref()).context("cannot start the session")?;
     let mut line = String::new();
     if let Some(out) = child.stdout.take() {
         // A file of its own, because writes to the log move the offset of the other one.
         let shown = File::open(place.log(&start.name)?).context("cannot open the session's log")?;
-        await_news(&out, (&signals, shown), &child)?;
+        await_news(&out, (&signals, shown), parent.as_ref(), &child)?;
         // Only one line: other processes of the session may hold the pipe open.
         let _ = BufReader::new(out).read_line(&mut line);
     }
     if line == READY {
-        return Ok(());
+        return if start.json { describe(&start.name, &place, &child) } else { Ok(()) };
     }
     let status = child.wait().ok().and_then(|status| status.code()).and_then(|code| u8::try_from(code).ok());
     let mut why = String::new();
@@ -62,6 +60,23 @@ pub fn start(start: &Start) -> Result<(), Failure> {
         reason: anyhow!("{why}"),
         status: status.filter(|&status| status > 0).unwrap_or(crate::failure::FAILED),
     })
+}
+
+/// Opens the log of a session that starts. The session has it locked until it ends.
+fn open_log(place: &Place, name: &str) -> Result<File> {
+    let _lock = place.lock()?;
+    let log = File::options().read(true).append(true).create(true).mode(0o600).open(place.log(name)?)?;
+    // Two that start at once would both have it open; only one gets the socket.
+    let _ = log.try_lock();
+    log.set_len(0)?;
+    Ok(log)
+}
+
+/// Prints where a session is that has started.
+fn describe(name: &str, place: &Place, child: &Child) -> Result<(), Failure> {
+    let [socket, log] = [place.socket(name)?, place.log(name)?].map(|path| wire::word(path.as_os_str().as_bytes()));
+    let about = json!({"name": name, "pid": child.id(), "socket": socket, "log": log});
+    failure::print(&text::json(&format!("{about}\n")))
 }
 
 /// How often the log is checked for progress while the session starts.
@@ -83,36 +98,51 @@ fn show_progress(log: &mut BufReader<File>) {
 ///
 /// # Errors
 /// The status of a program that the signal has ended.
-fn await_news(out: &ChildStdout, (signals, log): (&Outside, File), child: &Child) -> Result<(), Failure> {
+fn await_news(
+    out: &ChildStdout,
+    (signals, log): (&Outside, File),
+    parent: Option<&Parent>,
+    child: &Child,
+) -> Result<(), Failure> {
+    let end = || {
+        if let Some(session) = Pid::from_raw(child.id().cast_signed()) {
+            let _ = kill_process(session, rustix::process::Signal::TERM);
+        }
+    };
     let mut log = BufReader::new(log);
     loop {
         show_progress(&mut log);
-        let mut files = [PollFd::new(out, PollFlags::IN), PollFd::new(signals, PollFlags::IN)];
+        let mut files = vec![PollFd::new(out, PollFlags::IN), PollFd::new(signals, PollFlags::IN)];
+        files.extend(parent.map(|parent| PollFd::new(parent, PollFlags::IN)));
         if poll(&mut files, Some(&LOOK)).is_err() {
             continue;
         }
         if let Some((number, _)) = signals.next() {
-            if let Some(session) = Pid::from_raw(child.id().cast_signed()) {
-                let _ = kill_process(session, rustix::process::Signal::TERM);
-            }
+            end();
             return Err(Failure {
                 reason: anyhow!("the session was not started: interrupted by signal {number}"),
                 status: 128 + number,
             });
         }
-        if !files[0].revents().is_empty() {
+        let [news, _, parent @ ..] = &files[..] else { return Ok(()) };
+        if parent.iter().any(|parent| !parent.revents().is_empty()) {
+            end();
+            return Err(anyhow!("the session was not started: the process of --die-with-parent has ended").into());
+        }
+        if !news.revents().is_empty() {
             return Ok(());
         }
     }
 }
 
 /// Starts this command line again, with `serve` for `start`, in a process that outlives this one.
-fn spawn(log: &File) -> Result<Child> {
+fn spawn(log: &File, parent: Option<&Parent>) -> Result<Child> {
     let program = std::env::current_exe().context("cannot find the file of lind-boot itself (mount /proc)")?;
     let words = std::env::args_os().skip_while(|word| word != "start").skip(1);
     let mut command = Command::new(program);
     command.args(["session", "serve"]).args(words);
-    Ok(command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log.try_clone()?).spawn()?)
+    let input = parent.map_or_else(|| Ok(Stdio::null()), Parent::hand_over)?;
+    Ok(command.stdin(input).stdout(Stdio::piped()).stderr(log.try_clone()?).spawn()?)
 }
 
 /// Lists sessions. Sockets without a listener are removed.
@@ -125,8 +155,12 @@ pub fn list(as_json: bool) -> Result<(), Failure> {
     let mut sessions = Vec::new();
     for name in place.names()? {
         match place.connect(&name)? {
-            Some(socket) => sessions.extend(client::ask(&socket, &json!({"lind": VERSION, "do": "list"})).ok()),
-            None => drop(std::fs::remove_file(place.socket(&name)?)),
+            Some(socket) => {
+                let Ok(mut session) = client::ask(&socket, &json!({"lind": VERSION, "do": "list"})) else { continue };
+                session["socket"] = wire::word(place.socket(&name)?.as_os_str().as_bytes());
+                sessions.push(session);
+            }
+            None => place.forget(&name),
         }
     }
     if as_json {
@@ -153,7 +187,8 @@ pub fn list(as_json: bool) -> Result<(), Failure> {
 /// When it does not exist.
 pub fn logs(name: &str) -> Result<(), Failure> {
     let path = Place::of_user()?.log(name)?;
-    let text = std::fs::read(&path).with_context(|| format!("cannot read the log of session {name}"))?;
+    let why = || format!("no log of session {name}: there was no such session, or it has ended and said nothing");
+    let text = std::fs::read(&path).with_context(why)?;
     failure::print(&String::from_utf8_lossy(&text))
 }
 
@@ -178,7 +213,7 @@ pub fn stop(name: &str) -> Result<(), Failure> {
     let place = Place::of_user()?;
     let _lock = place.lock()?;
     if place.connect(name)?.is_none() {
-        let _ = std::fs::remove_file(place.socket(name)?);
+        place.forget(name);
     }
     Ok(())
 }

@@ -10,6 +10,7 @@ mod control;
 mod files;
 mod orders;
 mod output;
+mod parent;
 mod pipes;
 pub mod place;
 mod request;

@@ -5,10 +5,14 @@ use std::fs::File;
 use std::io::ErrorKind;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, ensure};
 
 use crate::private::{candidates, make};
+
+/// How long the log of a session is kept that has ended.
+const KEPT: Duration = Duration::from_secs(7 * 24 * 3600);
 
 /// The directory.
 pub struct Place(PathBuf);
@@ -77,6 +81,42 @@ impl Place {
         Ok(directory)
     }
 
+    /// Removes what sessions have left that have ended: sockets, empty logs, and old ones. A session
+    /// has its log locked as long as it runs, so that nobody has to connect to it to find out.
+    ///
+    /// # Errors
+    /// The host's error.
+    pub fn sweep(&self) -> Result<()> {
+        let _lock = self.lock()?;
+        for entry in std::fs::read_dir(&self.0)?.flatten() {
+            let name = entry.file_name();
+            let Some(name) = name.to_str().and_then(|name| name.strip_suffix(".log")) else { continue };
+            let Ok(log) = File::open(entry.path()) else { continue };
+            if log.try_lock().is_ok() && matches!(self.connect(name), Ok(None)) {
+                self.remove(name, &log);
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes the files of a session that has ended.
+    pub fn forget(&self, name: &str) {
+        match self.log(name).and_then(|log| Ok(File::open(log)?)) {
+            Ok(log) => self.remove(name, &log),
+            Err(_) => drop(self.socket(name).map(std::fs::remove_file)),
+        }
+    }
+
+    /// The log stays for a while if it says something.
+    fn remove(&self, name: &str, log: &File) {
+        let Ok(found) = log.metadata() else { return };
+        let _ = self.socket(name).map(std::fs::remove_file);
+        let is_old = || found.modified().ok()?.elapsed().ok().map(|age| age > KEPT);
+        if found.len() == 0 || is_old() == Some(true) {
+            let _ = self.log(name).map(std::fs::remove_file);
+        }
+    }
+
     /// The names of all sessions that have a socket.
     ///
     /// # Errors
@@ -96,6 +136,32 @@ impl Place {
 mod tests {
     use super::*;
     use std::path::Path;
+
+    #[test]
+    fn what_ended_sessions_left_is_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = Place(folder.path().to_owned());
+        let file = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+        for name in ["runs", "ended", "said"] {
+            file(&format!("{name}.log"), if name == "said" { "a line" } else { "" });
+            file(&format!("{name}.sock"), "");
+        }
+        let running = File::open(place.log("runs").unwrap()).unwrap();
+        running.lock().unwrap();
+        // A socket that nobody listens on.
+        std::fs::remove_file(place.socket("ended").unwrap()).unwrap();
+        drop(std::os::unix::net::UnixListener::bind(place.socket("ended").unwrap()).unwrap());
+        std::fs::remove_file(place.socket("said").unwrap()).unwrap();
+        place.sweep().unwrap();
+        let mut left: Vec<_> =
+            std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        left.sort();
+        assert_eq!(left, ["runs.log", "runs.sock", "said.log"]);
+        let said = File::options().append(true).open(place.log("said").unwrap()).unwrap();
+        said.set_modified(std::time::SystemTime::now() - KEPT - KEPT).unwrap();
+        place.sweep().unwrap();
+        assert!(!place.log("said").unwrap().exists());
+    }
 
     #[test]
     fn names_stay_inside() {

@@ -7,6 +7,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use anyhow::{Context, Result, bail};
 
 use super::orders::Orders;
+use super::parent::Parent;
 use super::place::Place;
 use super::server::{About, Server};
 use crate::cli::session::Start;
@@ -26,11 +27,12 @@ pub fn serve(start: Start) -> Result<(), Failure> {
         .map(File::from)
         .context("cannot set up standard output")?;
     rustix::stdio::dup2_stdout(rustix::stdio::stderr()).context("cannot set up standard output")?;
+    let parent = start.die_with_parent.map(|_| Parent::handed()).transpose()?;
     let options = start.options;
     let (name, idle) = (start.name, start.idle);
     let learn = start.learn.map(|file| (file, format!("session {name}")));
     sandbox::run_session(&options, learn, |surroundings, denials| {
-        attendant(About { name, idle, surroundings, denials, ready: Some(ready) })
+        attendant(About { name, idle, surroundings, denials, ready: Some(ready), parent })
     })
     .map(|never: Infallible| match never {})
 }

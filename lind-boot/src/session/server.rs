@@ -27,6 +27,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::commands::{Command, Commands};
 use super::orders::Orders;
+use super::parent::Parent;
 use crate::launch::denials::Denials;
 use crate::sandbox::Surroundings;
 use clients::Client;
@@ -47,6 +48,8 @@ pub struct About {
     pub denials: Arc<Denials>,
     /// The pipe to the process that waits for it to be ready.
     pub ready: Option<File>,
+    /// The process that it ends with.
+    pub parent: Option<Parent>,
 }
 
 /// The server.
@@ -79,6 +82,8 @@ pub struct Server {
 enum Source {
     Listener,
     Orders,
+    /// The process that the session ends with.
+    Parent,
     Client(u64),
     /// The terminal of a command.
     Terminal(u32),
@@ -145,6 +150,7 @@ impl Server {
                         }
                     }
                 }
+                Source::Parent => self.parent_ended(),
                 Source::Client(number) => self.attend(number, ready),
                 Source::Terminal(id) => self.relay(id),
                 Source::Pipes(id) => self.pump(id),
@@ -187,6 +193,7 @@ impl Server {
             (Source::Listener, self.listener.as_fd(), PollFlags::IN),
             (Source::Orders, self.orders.as_fd(), PollFlags::IN | room(self.orders.waits())),
         ];
+        all.extend(self.about.parent.iter().map(|parent| (Source::Parent, parent.as_fd(), PollFlags::IN)));
         let mut full = Vec::new();
         for (id, command) in self.commands.all() {
             let space = self.space(id, command);

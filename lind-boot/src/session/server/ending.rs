@@ -48,6 +48,15 @@ impl Server {
         }
     }
 
+    /// Kills the commands at once: nobody waits for them any more.
+    pub(super) fn parent_ended(&mut self) {
+        self.about.parent = None;
+        if !self.closed {
+            self.end_helpers();
+            self.ending = Some(Instant::now());
+        }
+    }
+
     pub(super) fn go_on_ending(&mut self) {
         let Some(end) = self.ending else { return };
         let late = Instant::now() >= end;
