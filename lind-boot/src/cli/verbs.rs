@@ -17,6 +17,8 @@ pub enum Verb {
     Attach(Attach),
     /// Wait for the end of a command, and exit as it does
     Wait(Wait),
+    /// Print the calls that were denied to commands of a session, and what would allow each
+    Denials(Denials),
     /// Print files of a session
     Cat(Cat),
     /// Copy files into a session, or out of it: one of the two is SESSION:PATH, and - is a tar
@@ -86,6 +88,25 @@ pub struct Wait {
     pub name: String,
     /// The command, by the number that `ps` shows
     pub id: u32,
+}
+
+/// Options of `session denials`.
+#[derive(Args, Debug)]
+pub struct Denials {
+    /// The name of the session
+    pub name: String,
+    /// Go on with those to come, until the session ends
+    #[arg(short, long)]
+    pub follow: bool,
+    /// Print only denials behind this number
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub since: u64,
+    /// Print only denials of this command, by the number that `ps` shows
+    #[arg(long, value_name = "N")]
+    pub id: Option<u32>,
+    /// Print JSON, an object on a line
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Options of `session cat`.

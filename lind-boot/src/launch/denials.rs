@@ -3,6 +3,7 @@
 //! and `hint.rs` the advice in them.
 
 mod hint;
+pub mod kept;
 mod text;
 
 use std::collections::HashSet;
@@ -10,9 +11,10 @@ use std::fs::File;
 use std::io::Write;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::{Arc, Condvar, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
+use kept::Kept;
 use lind_abi::CageId;
 use lind_kernel::denial::Denial;
 use lind_kernel::lock::{Locked, unpoisoned};
@@ -37,10 +39,12 @@ pub struct Denials {
     said: Mutex<HashSet<String>>,
     /// The limit for which programs were killed.
     ended_by: Mutex<Option<String>>,
-    /// Standard error of the clients that started cages, if it is not ours.
+    /// The commands of a session, and where each reports its denials.
     places: Mutex<Places>,
     /// Signalled when the cage of a command becomes known.
     known: Condvar,
+    /// The last denials, if somebody may ask for them.
+    kept: OnceLock<Kept>,
 }
 
 /// The file for objects, and the room that is left in it.
@@ -64,11 +68,20 @@ impl Objects {
 
 #[derive(Default)]
 struct Places {
-    all: Vec<(CageId, Arc<OwnedFd>)>,
+    all: Vec<Place>,
     /// The number of cages that run, or are about to, whose ids are not known yet.
     expected: u32,
     /// Standard error of commands that are being started, by the command's number.
     starting: Vec<(u32, Arc<OwnedFd>)>,
+}
+
+/// A command of a session.
+#[derive(Clone)]
+struct Place {
+    cage: CageId,
+    command: u32,
+    /// Its standard error, if that is not ours.
+    file: Option<Arc<OwnedFd>>,
 }
 
 /// The longest time that a denial waits for its cage to become known.
@@ -110,25 +123,41 @@ impl Denials {
     pub fn explain_wait(&self, line: &str) {
         let at: Vec<_> = {
             let places = self.places.locked();
-            let only = places.all.first().filter(|_| places.all.len() == 1).map(|(_, place)| place);
+            let only = places.all.first().filter(|_| places.all.len() == 1).and_then(|place| place.file.as_ref());
             let starting = places.starting.iter().map(|(_, place)| place);
             starting.chain(only.filter(|_| places.starting.is_empty())).cloned().collect()
         };
         at.iter().for_each(|place| stdio::say_line_at(place, line));
     }
 
-    /// Reports the denials of this cage and its descendants to `place` from now on.
-    pub fn started(&self, command: u32, place: Option<(CageId, Arc<OwnedFd>)>) {
+    /// Keeps the last denials from now on.
+    ///
+    /// # Errors
+    /// The host's error.
+    pub fn keep(&self) -> std::io::Result<()> {
+        let _ = self.kept.set(Kept::new()?);
+        Ok(())
+    }
+
+    /// The last denials, if they are kept.
+    pub fn kept(&self) -> Option<&Kept> {
+        self.kept.get()
+    }
+
+    /// From now on the denials of this cage and its descendants are the command's. None: it does
+    /// not start.
+    pub fn started(&self, command: u32, cage: Option<CageId>) {
         let mut places = self.places.locked();
-        places.starting.retain(|(other, _)| *other != command);
+        let at = places.starting.iter().position(|(other, _)| *other == command);
+        let file = at.map(|at| places.starting.swap_remove(at).1);
         places.expected = places.expected.saturating_sub(1);
-        places.all.extend(place);
+        places.all.extend(cage.map(|cage| Place { cage, command, file }));
         self.known.notify_all();
     }
 
-    /// Forgets a cage that has ended.
+    /// Forgets the cage of a command that has ended.
     pub fn forget(&self, cage: CageId) {
-        self.places.locked().all.retain(|(other, _)| *other != cage);
+        self.places.locked().all.retain(|place| place.cage != cage);
     }
 
     fn hear(&self, kernel: &Kernel, denial: &Denial) {
@@ -140,7 +169,10 @@ impl Denials {
             objects.locked().write(denial);
         }
         let place = self.place(kernel, denial.client);
-        let who = place.as_ref().map_or(0, |(cage, _)| cage.0);
+        if let Some(kept) = self.kept.get() {
+            kept.add(denial, place.as_ref().map(|place| place.command));
+        }
+        let who = place.as_ref().map_or(0, |place| place.cage.0);
         let line = {
             let mut said = self.said.locked();
             if said.len() > LINES || !said.insert(format!("{who} {}", key(denial))) {
@@ -148,19 +180,19 @@ impl Denials {
             }
             if said.len() > LINES { "more calls were denied; they are not printed".to_owned() } else { line(denial) }
         };
-        match place {
-            Some((_, file)) => stdio::say_line_at(&file, &line),
+        match place.and_then(|place| place.file) {
+            Some(file) => stdio::say_line_at(&file, &line),
             None => stdio::say_line(&line),
         }
     }
 
-    fn place(&self, kernel: &Kernel, client: CageId) -> Option<(CageId, Arc<OwnedFd>)> {
+    fn place(&self, kernel: &Kernel, client: CageId) -> Option<Place> {
         let client = kernel.cages.get(client)?;
         let is_of = |cage: CageId| client.id == cage || client.descends_from(cage);
         let mut places = self.places.locked();
         let since = Instant::now();
         loop {
-            let found = places.all.iter().find(|(cage, _)| is_of(*cage)).cloned();
+            let found = places.all.iter().find(|place| is_of(place.cage)).cloned();
             let left = PLACE_WAIT.saturating_sub(since.elapsed());
             if found.is_some() || places.expected == 0 || left.is_zero() {
                 return found;

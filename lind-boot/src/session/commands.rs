@@ -1,7 +1,6 @@
 //! The commands that run in a session.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -27,8 +26,6 @@ pub struct Command {
     pub pid: Option<CageId>,
     /// The command line as text.
     pub shown: String,
-    /// Its standard error, for reports of denials.
-    pub says_at: Option<Arc<OwnedFd>>,
     /// Its terminal, if it has one.
     pub terminal: Option<Terminal>,
     /// Whether its client wants a message when it starts.
@@ -79,7 +76,6 @@ impl Commands {
             client: Some(client),
             pid: None,
             shown,
-            says_at: None,
             terminal: None,
             events,
             pipes: Pipes::default(),
@@ -212,8 +208,9 @@ impl Commands {
         }
     }
 
-    /// Keeps a command that has ended, with the rest of its output.
-    pub fn end(&mut self, id: u32, word: i32, note: Option<String>) {
+    /// Keeps a command that has ended, with the rest of its output. `more` is what else its end
+    /// says, and the note.
+    pub fn end(&mut self, id: u32, word: i32, mut more: Value) {
         let Some(mut command) = self.all.remove(&id) else { return };
         if let Some(terminal) = command.terminal.take() {
             command.take_rest(Stream::Terminal, &terminal.rest());
@@ -231,7 +228,10 @@ impl Commands {
         message["ended"]["id"] = id.into();
         message["ended"]["output"] = output.into();
         message["ended"]["dropped"] = command.output.as_ref().map_or(0, Output::dropped).into();
-        message["note"] = note.into();
+        for key in ["denied", "denials"] {
+            message["ended"][key] = more[key].take();
+        }
+        message["note"] = more["note"].take();
         command.ended = Some((message, output));
         self.ended.insert(id, command);
     }

@@ -5,6 +5,7 @@
 //! it only gets news, through the first program.
 
 mod clients;
+mod denials;
 mod ending;
 mod follow;
 mod jobs;
@@ -84,6 +85,8 @@ enum Source {
     Orders,
     /// The process that the session ends with.
     Parent,
+    /// Denials that clients wait for.
+    Denials,
     Client(u64),
     /// The terminal of a command.
     Terminal(u32),
@@ -119,6 +122,7 @@ impl Server {
     /// # Errors
     /// When the thread cannot be started.
     pub fn start(mut self) -> Result<()> {
+        self.about.denials.keep().context("cannot make an event file")?;
         self.about.denials.listen(&self.kernel);
         let denials = Arc::clone(&self.about.denials);
         progress::show_also(Box::new(move |line| denials.explain_wait(line)));
@@ -151,6 +155,8 @@ impl Server {
                     }
                 }
                 Source::Parent => self.parent_ended(),
+                // Followers are told below.
+                Source::Denials => {}
                 Source::Client(number) => self.attend(number, ready),
                 Source::Terminal(id) => self.relay(id),
                 Source::Pipes(id) => self.pump(id),
@@ -158,6 +164,7 @@ impl Server {
             }
         }
         self.follow_all();
+        self.tell_denials();
         self.commands.end_late_ones();
         self.end_if_unused();
         if self.next_quiet().is_some_and(|quiet| quiet <= Instant::now()) {
@@ -194,6 +201,9 @@ impl Server {
             (Source::Orders, self.orders.as_fd(), PollFlags::IN | room(self.orders.waits())),
         ];
         all.extend(self.about.parent.iter().map(|parent| (Source::Parent, parent.as_fd(), PollFlags::IN)));
+        let watched = self.clients.values().any(|client| client.watches.is_some());
+        let denials = self.about.denials.kept().filter(|_| watched);
+        all.extend(denials.map(|kept| (Source::Denials, kept.as_fd(), PollFlags::IN)));
         let mut full = Vec::new();
         for (id, command) in self.commands.all() {
             let space = self.space(id, command);

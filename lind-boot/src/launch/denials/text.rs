@@ -5,7 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use lind_kernel::cage::is_grate_name;
 use lind_kernel::denial::Denial;
 use lind_kernel::text;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::hint::{hint, instead};
 
@@ -43,13 +43,17 @@ pub fn line(denial: &Denial) -> String {
 
 /// A line of JSON, for programs.
 pub fn object(denial: &Denial) -> String {
+    text::json(&format!("{}\n", described(denial)))
+}
+
+/// The denial as JSON.
+pub fn described(denial: &Denial) -> Value {
     let time = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64();
-    let object = json!({
+    json!({
         "time": time, "grate": grate(denial), "rule": shortened(&denial.rule, IN_OBJECT), "call": call(denial),
         "arguments": shortened(&denial.what, IN_OBJECT), "error": denial.error.map(|errno| errno.to_string()),
         "program": shortened(&denial.program, IN_OBJECT), "cage": denial.client.0, "instead": instead(denial), "hint": hint(denial),
-    });
-    text::json(&format!("{object}\n"))
+    })
 }
 
 /// A text without its middle if it is long: names of files have the directory in front, and the

@@ -9,6 +9,7 @@ use rustix::event::PollFlags;
 use serde_json::{Value, json};
 
 use super::Server;
+use super::denials::Watch;
 use super::follow::Follow;
 use super::jobs::Helper;
 use crate::session::wire::{Incoming, Message, Outgoing};
@@ -22,6 +23,8 @@ pub struct Client {
     pub follows: Option<Follow>,
     /// The command that has no room yet for input of this client, which waits for the answer.
     pub feeds: Option<u32>,
+    /// The denials that it follows.
+    pub watches: Option<Watch>,
     /// The program that carries out its request for files.
     pub job: Option<u32>,
 }
@@ -29,7 +32,7 @@ pub struct Client {
 impl Client {
     fn new(socket: UnixStream) -> Client {
         let (incoming, outgoing) = (Incoming::default(), Outgoing::default());
-        Client { socket, incoming, outgoing, follows: None, feeds: None, job: None }
+        Client { socket, incoming, outgoing, follows: None, feeds: None, watches: None, job: None }
     }
 
     /// Whether it speaks the second version.

@@ -29,8 +29,7 @@ impl Server {
                 if self.helper_started(id, pid) || self.commands.get(id).is_none() {
                     return;
                 }
-                let place = self.commands.get(id).and_then(|command| command.says_at.clone());
-                self.about.denials.started(id, place.map(|place| (CageId(pid), place)));
+                self.about.denials.started(id, Some(CageId(pid)));
                 self.commands.started(id, pid);
                 self.tell_start(id, pid);
             }
@@ -112,9 +111,11 @@ impl Server {
             // The note may be about another command that runs meanwhile; the first command that
             // ends reports it.
             let note = self.kernel.set_ids.take();
-            self.commands.end(id, word, note);
+            let (denied, denials) = self.denials_of(id);
+            self.commands.end(id, word, json!({"note": note, "denied": denied, "denials": denials}));
             return self.follow_on(id);
         }
+        self.denials_of(id);
         let Some(command) = self.commands.remove(id) else { return };
         let Some(client) = command.client else { return };
         let rest = command.terminal.as_ref().map(Terminal::rest).unwrap_or_default();

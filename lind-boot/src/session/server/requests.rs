@@ -92,7 +92,7 @@ impl Server {
         let id = self.commands.add(client, line.shown.clone(), line.timeout, line.events);
         let place = place.map(Arc::new);
         if let Some(command) = self.commands.get(id) {
-            (command.says_at, command.terminal, command.pipes) = (place.clone(), terminal, pipes);
+            (command.terminal, command.pipes) = (terminal, pipes);
             command.keep(kept);
         }
         let directory = directory(&self.about.surroundings, line);

@@ -16,7 +16,8 @@ use crate::session::request::{self, Line};
 use crate::session::wire::{self, Message, SECOND, VERSION};
 
 /// The verbs, for `hello`.
-const VERBS: [&str; 10] = ["hello", "exec", "attach", "wait", "input", "resize", "signal", "detach", "list", "stop"];
+const VERBS: [&str; 11] =
+    ["hello", "exec", "attach", "wait", "input", "resize", "signal", "detach", "list", "denials", "stop"];
 
 impl Server {
     pub(super) fn is_second(&self, number: u64) -> bool {
@@ -29,6 +30,9 @@ impl Server {
         if let Some(id) = followed {
             // An answer would be taken for the command's end, so mistakes are not answered here.
             let _ = self.while_followed(number, id, &message);
+            return;
+        }
+        if self.ends_watch(number) {
             return;
         }
         if let Some(job) = self.clients.get(&number).and_then(|client| client.job) {
@@ -94,6 +98,7 @@ impl Server {
                 let list = self.described_second();
                 self.tell(number, &list);
             }
+            "denials" => self.list_denials(number, &value)?,
             "stop" => {
                 self.tell(number, &json!({"stopping": true}));
                 self.stop();
@@ -185,7 +190,12 @@ fn described(id: u32, command: &Command) -> Value {
         "output": output,
     });
     if let Some((ended, _)) = &command.ended {
-        all["ended"] = ended["ended"].clone();
+        let mut ended = ended["ended"].clone();
+        // A list of commands has a bound, and the denials of each would go beyond it.
+        if let Some(ended) = ended.as_object_mut() {
+            ended.remove("denials");
+        }
+        all["ended"] = ended;
     }
     all
 }
@@ -197,7 +207,7 @@ fn is_late(value: &Value) -> bool {
         || (matches!(verb, Some("input" | "resize" | "signal")) && value["id"].is_null() && !is(value, "all"))
 }
 
-fn is(value: &Value, key: &str) -> bool {
+pub(super) fn is(value: &Value, key: &str) -> bool {
     value[key].as_bool() == Some(true)
 }
 

@@ -3,6 +3,7 @@
 
 mod attach;
 mod copy;
+mod denials;
 mod files;
 mod link;
 mod outside;
@@ -25,6 +26,7 @@ pub fn run(verb: &Verb) -> Result<u8, Failure> {
         Verb::Kill(kill) => processes::kill(kill)?,
         Verb::Attach(attach) => return attach::attach(attach),
         Verb::Wait(wait) => return attach::wait(wait),
+        Verb::Denials(denials) => denials::list(denials)?,
         Verb::Cat(cat) => files::cat(cat)?,
         Verb::Cp(cp) => copy::copy(cp)?,
         Verb::Write(write) => files::write(write)?,

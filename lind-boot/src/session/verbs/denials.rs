@@ -1,0 +1,54 @@
+//! `session denials`.
+
+use anyhow::Context;
+use lind_kernel::text;
+use serde_json::{Value, json};
+use std::io::Write as _;
+
+use super::link::Link;
+use crate::cli::verbs::Denials;
+use crate::failure::Failure;
+
+/// Prints the denied calls of a session, and those to come if they are wanted.
+///
+/// # Errors
+/// When the session does not exist, or ends.
+pub fn list(denials: &Denials) -> Result<(), Failure> {
+    let mut link = Link::to(&denials.name)?;
+    let mut since = denials.since;
+    loop {
+        let request = json!({"do": "denials", "since": since, "id": denials.id, "follow": denials.follow});
+        let answer = link.ask(request)?;
+        print(&answer, denials.json)?;
+        if denials.follow {
+            break;
+        }
+        if answer["more"].as_bool() != Some(true) {
+            return Ok(());
+        }
+        since = answer["last"].as_u64().context("the session does not number its denials")?;
+    }
+    loop {
+        print(&link.receive()?.value, denials.json)?;
+    }
+}
+
+fn print(answer: &Value, as_json: bool) -> Result<(), Failure> {
+    let mut shown = String::new();
+    if let Some(lost) = answer["lost"].as_u64().filter(|&lost| lost > 0 && !as_json) {
+        shown.push_str(&format!("({lost} earlier denials are not kept any more)\n"));
+    }
+    for denial in answer["denials"].as_array().into_iter().flatten() {
+        if as_json {
+            shown.push_str(&text::json(&format!("{denial}\n")));
+            continue;
+        }
+        let times = denial["times"].as_u64().filter(|&times| times > 1);
+        let times = times.map(|times| format!(" ({times} times)")).unwrap_or_default();
+        let line = text::shown(denial["message"].as_str().unwrap_or_default());
+        shown.push_str(&format!("{} {line}{times}\n", denial["id"]));
+    }
+    let mut out = std::io::stdout().lock();
+    out.write_all(shown.as_bytes()).and_then(|()| out.flush()).context("cannot write to standard output")?;
+    Ok(())
+}
