@@ -5,7 +5,8 @@
 #include "tables.h"
 
 extern uint64_t limits[SCOPES][WHATS];
-extern uint64_t tree_used[WHATS], tree_peak[WHATS]; /* the second if `learns` */
+extern uint64_t *tree_used, *tree_peak; /* WHATS of them; the second if `learns` */
+const char *set_use(const char *path); /* they are in this file from now on */
 void note_peak(enum what what);
 extern struct rate tree_rates[RATES];
 extern uint64_t each_rates[RATES];

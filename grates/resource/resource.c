@@ -159,6 +159,7 @@ LIND_OPTION("-", "each-rate", "value");
 LIND_OPTION("-", "on-hit", "value");
 LIND_OPTION("-", "config", "reads");
 LIND_OPTION("-", "learn", "writes");
+LIND_OPTION("-", "use", "updates");
 
 static const struct lind_option options[] = {
 	{ 0, "cpu", "TIME", "limit the processor time of all cages together", set_cpu },
@@ -175,6 +176,8 @@ static const struct lind_option options[] = {
 	{ 0, "on-hit", "[LIMIT=]ACTION", "at a limit, return errno:NAME, stop or kill", set_action },
 	{ 0, "config", "FILE", "read limits from a TOML file", load },
 	{ 0, "learn", "FILE", "write the highest use of each resource that can have a limit", set_learn },
+	{ 0, "use", "FILE", "keep the use of each resource in FILE, as 14 numbers of 8 bytes, and its highest use",
+	    set_use },
 	{ 0, "report", NULL, "print the use of resources at the end", set_report },
 };
 

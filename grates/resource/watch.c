@@ -219,12 +219,14 @@ void report(int status)
 	uint64_t cpu;
 
 	(void)status;
-	if (!wants_report && !learned)
+	if (!wants_report && !learns)
 		return;
 	clients_lock();
 	cpu = __atomic_load_n(&cpu_ended, __ATOMIC_RELAXED);
 	each_client(add_cpu, &cpu);
 	clients_unlock();
+	tree_used[CPU] = cpu;
+	note_peak(CPU);
 	if (learned)
 		write_peaks(cpu);
 	if (!wants_report)

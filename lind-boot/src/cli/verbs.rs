@@ -17,6 +17,8 @@ pub enum Verb {
     Attach(Attach),
     /// Wait for the end of a command, and exit as it does
     Wait(Wait),
+    /// Print what a session uses, and its limits
+    Stats(Stats),
     /// Print the calls that were denied to commands of a session, and what would allow each
     Denials(Denials),
     /// Print files of a session
@@ -88,6 +90,16 @@ pub struct Wait {
     pub name: String,
     /// The command, by the number that `ps` shows
     pub id: u32,
+}
+
+/// Options of `session stats`.
+#[derive(Args, Debug)]
+pub struct Stats {
+    /// The name of the session
+    pub name: String,
+    /// Print JSON, with exact numbers
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Options of `session denials`.

@@ -16,15 +16,16 @@ use crate::named::{For, Named};
 
 /// The grates before the command.
 ///
-/// `notes` are the files in which the grates of a learning run note limits, addresses and files.
+/// `notes` are the files in which the grates of a learning run note limits, addresses and files,
+/// `used` the one in which the amounts used are counted.
 pub fn grates(
     options: &Options,
     policy: &Policy,
     volumes: &[Volume],
     notes: Option<&[String; 3]>,
-    peaks: Option<&str>,
+    used: Option<&str>,
 ) -> Result<Vec<Step>> {
-    let mut line = before_files(options, policy, volumes, (notes, peaks))?;
+    let mut line = before_files(options, policy, volumes, (notes, used))?;
     // The caller's own files stay usable: output may go to a file that the command could not open.
     line.extend(filter(protection::settings(policy, volumes), policy).map(|step| step.with("--given", Value::Flag)));
     // The network's grate comes behind the write filter: it shall judge the program's own calls,
@@ -53,7 +54,7 @@ fn before_files(
     options: &Options,
     policy: &Policy,
     volumes: &[Volume],
-    (notes, peaks): (Option<&[String; 3]>, Option<&str>),
+    (notes, used): (Option<&[String; 3]>, Option<&str>),
 ) -> Result<Vec<Step>> {
     let mut line = overlays(volumes, options.overlay_all.is_none());
     if let Some(file) = &options.audit {
@@ -66,13 +67,14 @@ fn before_files(
         let log = Value::host(std::path::absolute(file.path())?, Use::Creates);
         line.push(Step::new("witness_grate").with("--log", log));
     }
-    line.extend(match notes {
+    let limits = match notes {
         Some([limits, ..]) => Some(noted_limits(&options.amounts, policy, limits)),
-        None => limits(&options.amounts, policy).map(|step| match peaks {
-            Some(peaks) => step.with("--learn", noted(peaks)),
-            None => step,
-        }),
-    });
+        None => limits(&options.amounts, policy),
+    };
+    line.extend(limits.map(|step| match used {
+        Some(used) => step.with("--use", Value::host(used, Use::Updates)),
+        None => step,
+    }));
     Ok(line)
 }
 

@@ -15,7 +15,7 @@ use lind_kernel::text;
 use serde_json::Value;
 
 use super::notes::Notes;
-use super::peaks::noted;
+use super::used::noted;
 use crate::amount::{Kind, at_least, at_most, with_headroom};
 use crate::named::{Changed, For, Named};
 use crate::plan::policy::{LIMITS, Policy, file_of};
@@ -107,11 +107,6 @@ impl Learner {
     /// The files in which the grates note limits, addresses and files.
     pub fn paths(&self) -> [String; 3] {
         [self.limits.path(), self.network.path(), self.files.path()]
-    }
-
-    /// The notes about limits.
-    pub fn limits(&self) -> Arc<Notes> {
-        Arc::clone(&self.limits)
     }
 
     /// Writes the policy, at the end of the run.

@@ -9,11 +9,11 @@ mod image;
 mod learn;
 mod mounts;
 mod notes;
-mod peaks;
 mod publish;
 mod removal;
 mod root;
 mod table;
+mod used;
 
 use std::convert::Infallible;
 use std::ffi::{CString, OsStr, OsString};
@@ -40,11 +40,10 @@ use crate::{config, private};
 use command::{Shown, command};
 use learn::{Learner, Places};
 use mounts::Tree;
-use notes::Notes;
-use peaks::Peaks;
 use publish::Listeners;
 use root::Maker;
 pub use table::remove;
+pub use used::Used;
 
 /// The host name that programs see. The image's /etc/hosts has it, so no program asks the network
 /// for it.
@@ -67,7 +66,8 @@ struct Sandbox {
     env: Vec<OsString>,
     policy: String,
     learner: Option<Learner>,
-    peaks: Option<Peaks>,
+    /// The amounts that are used of the limits, if somebody asks.
+    used: Option<Arc<Used>>,
     /// Modules that are compiled beside the command.
     ahead: Vec<PathBuf>,
 }
@@ -118,7 +118,7 @@ pub fn explain_session(options: &Options, json: bool) -> Result<(), Failure> {
 pub fn run_session(
     options: &Options,
     learn: Option<(PathBuf, String)>,
-    attend: impl FnOnce(Surroundings, Arc<Denials>) -> Result<Attendant>,
+    attend: impl FnOnce(Surroundings, Arc<Denials>, Option<Arc<Used>>) -> Result<Attendant>,
 ) -> Result<Infallible, Failure> {
     let mut sandbox = Sandbox::of(options, &FIRST_OF_SESSION.map(OsString::from), learn)?;
     sandbox.ahead = found::modules_of_image(&sandbox.tree.image);
@@ -128,7 +128,7 @@ pub fn run_session(
         places: sandbox.tree.volumes.iter().map(|volume| (volume.host.clone(), volume.guest.clone())).collect(),
     };
     let denials = sandbox.denials(options)?;
-    let attend = attend(surroundings, Arc::clone(&denials))?;
+    let attend = attend(surroundings, Arc::clone(&denials), sandbox.used.clone())?;
     sandbox.start(options, 0, &denials, attend)
 }
 
@@ -166,7 +166,7 @@ pub fn run_tool(volumes: Vec<(PathBuf, PathBuf, bool)>, words: Vec<OsString>) ->
         env: Vec::new(),
         policy: String::new(),
         learner: None,
-        peaks: None,
+        used: None,
         ahead: Vec::new(),
     };
     sandbox.start(&Options::default(), 0, &Denials::new(None), Box::new(|_| Ok(())))
@@ -222,7 +222,7 @@ impl Sandbox {
         let leaving = published.leaving();
         let at_end = AtEnd {
             learn: self.learner.map(|learner| Box::new(move || learner.write()) as _),
-            peaks: self.peaks.map(|peaks| Box::new(move || peaks.read()) as _),
+            peaks: self.used.map(|used| Box::new(move || used.peaks()) as _),
         };
         let end = End::new(options.timeout, result, denials, at_end).after(move || leaving.drain());
         let attend: Attendant = Box::new(move |kernel| {
@@ -327,9 +327,10 @@ impl Sandbox {
         let mut learner = learn.map(|(file, whom)| Learner::new(&file, whom, &may_change)).transpose()?;
         let notes = learner.as_ref().map(Learner::paths);
         let maker = Maker::choose(options.mounts.unwrap_or_default())?;
-        let peaks = options.result.is_some().then(|| peaks_of(options, &policy, learner.as_ref())).transpose()?;
-        let noted = peaks.as_ref().map(Peaks::path);
-        let mut grates = line::grates(options, &policy, &volumes, notes.as_ref(), noted.as_deref())?;
+        let is_asked = options.result.is_some() || words.iter().eq(FIRST_OF_SESSION.iter());
+        let used = is_asked.then(|| Used::new(line::limited(&options.amounts, &policy)).map(Arc::new)).transpose()?;
+        let counted = used.as_ref().map(|used| used.path());
+        let mut grates = line::grates(options, &policy, &volumes, notes.as_ref(), counted.as_deref())?;
         let own_grates = own_grates::words(&options.grate, &options.grates)?;
         if maker == Maker::Kernel {
             volume::ensure_grates_can_hold(&tmpfs, &volumes)?;
@@ -355,7 +356,7 @@ impl Sandbox {
             env,
             policy: name.to_owned(),
             learner,
-            peaks,
+            used,
             ahead: Vec::new(),
         })
     }
@@ -367,12 +368,6 @@ fn home(tmpfs: &[Tmpfs], volumes: &[Volume]) -> PathBuf {
     let mounted = tmpfs.iter().map(|tmpfs| &tmpfs.guest).chain(volumes.iter().map(|volume| &volume.guest));
     let over = mounted.filter(|guest| Path::new(HOME).starts_with(guest) && *guest != Path::new(HOME));
     over.max_by_key(|guest| guest.components().count()).cloned().unwrap_or_else(|| HOME.into())
-}
-
-/// The amounts for `--result`. A learning run has a file of notes with them already.
-fn peaks_of(options: &Options, policy: &Policy, learner: Option<&Learner>) -> Result<Peaks> {
-    let notes = learner.map_or_else(|| Notes::new("peaks").map(Arc::new), |learner| Ok(learner.limits()))?;
-    Ok(Peaks::new(notes, line::limited(&options.amounts, policy)))
 }
 
 /// The host's file with the addresses of name servers, mounted at the path that the image has for

@@ -103,6 +103,11 @@ impl Commands {
         self.all.is_empty()
     }
 
+    /// How many commands run.
+    pub fn count(&self) -> usize {
+        self.all.len()
+    }
+
     /// The command with this number.
     pub fn get(&mut self, id: u32) -> Option<&mut Command> {
         self.all.get_mut(&id)

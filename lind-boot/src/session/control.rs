@@ -34,7 +34,7 @@ pub fn start(start: &Start) -> Result<(), Failure> {
     if place.connect(&start.name)?.is_some() {
         return Err(anyhow!("session {} is already running", start.name).into());
     }
-    // What cannot be removed is not in the way.
+    // Files that cannot be removed are not in the way.
     let _ = place.sweep();
     let mut log = open_log(&place, &start.name).context("cannot open the session's log")?;
     let signals = Outside::hold_ending().context("cannot receive signals")?;

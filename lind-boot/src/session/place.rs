@@ -81,7 +81,7 @@ impl Place {
         Ok(directory)
     }
 
-    /// Removes what sessions have left that have ended: sockets, empty logs, and old ones. A session
+    /// Removes the files of sessions that have ended: sockets, empty logs, and old ones. A session
     /// has its log locked as long as it runs, so that nobody has to connect to it to find out.
     ///
     /// # Errors

@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use super::orders::Orders;
 use super::parent::Parent;
 use super::place::Place;
-use super::server::{About, Server};
+use super::server::{About, Meter, Server};
 use crate::cli::session::Start;
 use crate::failure::Failure;
 use crate::launch::Attendant;
@@ -31,8 +31,9 @@ pub fn serve(start: Start) -> Result<(), Failure> {
     let options = start.options;
     let (name, idle) = (start.name, start.idle);
     let learn = start.learn.map(|file| (file, format!("session {name}")));
-    sandbox::run_session(&options, learn, |surroundings, denials| {
-        attendant(About { name, idle, surroundings, denials, ready: Some(ready), parent })
+    sandbox::run_session(&options, learn, |surroundings, denials, used| {
+        let meter = Meter::new(used);
+        attendant(About { name, idle, surroundings, denials, meter, ready: Some(ready), parent })
     })
     .map(|never: Infallible| match never {})
 }

@@ -12,6 +12,7 @@ mod jobs;
 mod news;
 mod requests;
 mod second;
+mod stats;
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -33,6 +34,7 @@ use crate::launch::denials::Denials;
 use crate::sandbox::Surroundings;
 use clients::Client;
 use jobs::Helper;
+pub use stats::Meter;
 
 /// The stack of the thread, in bytes.
 const STACK: usize = 512 << 10;
@@ -47,6 +49,8 @@ pub struct About {
     pub surroundings: Surroundings,
     /// Reports the denials of commands.
     pub denials: Arc<Denials>,
+    /// The amounts that the session uses.
+    pub meter: Meter,
     /// The pipe to the process that waits for it to be ready.
     pub ready: Option<File>,
     /// The process that it ends with.

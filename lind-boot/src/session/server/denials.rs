@@ -11,7 +11,7 @@ use crate::launch::denials::kept::{Kept, Part};
 const MOST: usize = 256;
 const OF_END: usize = 16;
 
-/// What a client that follows denials has got.
+/// A client that follows denials: what it has got.
 pub struct Watch {
     after: u64,
     command: Option<u32>,

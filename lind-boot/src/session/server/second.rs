@@ -16,8 +16,8 @@ use crate::session::request::{self, Line};
 use crate::session::wire::{self, Message, SECOND, VERSION};
 
 /// The verbs, for `hello`.
-const VERBS: [&str; 11] =
-    ["hello", "exec", "attach", "wait", "input", "resize", "signal", "detach", "list", "denials", "stop"];
+const VERBS: [&str; 12] =
+    ["hello", "exec", "attach", "wait", "input", "resize", "signal", "detach", "list", "stats", "denials", "stop"];
 
 impl Server {
     pub(super) fn is_second(&self, number: u64) -> bool {
@@ -98,6 +98,7 @@ impl Server {
                 let list = self.described_second();
                 self.tell(number, &list);
             }
+            "stats" => self.tell(number, &self.stats()),
             "denials" => self.list_denials(number, &value)?,
             "stop" => {
                 self.tell(number, &json!({"stopping": true}));

@@ -3,11 +3,10 @@
 use anyhow::Context;
 use lind_kernel::text;
 use serde_json::{Value, json};
-use std::io::Write as _;
 
 use super::link::Link;
 use crate::cli::verbs::Denials;
-use crate::failure::Failure;
+use crate::failure::{self, Failure};
 
 /// Prints the denied calls of a session, and those to come if they are wanted.
 ///
@@ -48,7 +47,5 @@ fn print(answer: &Value, as_json: bool) -> Result<(), Failure> {
         let line = text::shown(denial["message"].as_str().unwrap_or_default());
         shown.push_str(&format!("{} {line}{times}\n", denial["id"]));
     }
-    let mut out = std::io::stdout().lock();
-    out.write_all(shown.as_bytes()).and_then(|()| out.flush()).context("cannot write to standard output")?;
-    Ok(())
+    failure::print(&shown)
 }

@@ -8,6 +8,7 @@ mod files;
 mod link;
 mod outside;
 mod processes;
+mod stats;
 
 use anyhow::Result;
 
@@ -26,6 +27,7 @@ pub fn run(verb: &Verb) -> Result<u8, Failure> {
         Verb::Kill(kill) => processes::kill(kill)?,
         Verb::Attach(attach) => return attach::attach(attach),
         Verb::Wait(wait) => return attach::wait(wait),
+        Verb::Stats(stats) => stats::print(stats)?,
         Verb::Denials(denials) => denials::list(denials)?,
         Verb::Cat(cat) => files::cat(cat)?,
         Verb::Cp(cp) => copy::copy(cp)?,
