@@ -55,10 +55,13 @@ static int64_t with_address(const struct lind_call *call, struct lind_arg pinned
 
 static bool has_icmp_rule(void)
 {
-	for (unsigned i = 0; i < rule_count; i++)
-		if (rules[i].allows && rules[i].protos & ICMP)
-			return true;
-	return default_allow;
+	struct rules *held = rules_hold();
+	bool has = default_allow;
+
+	for (unsigned i = 0; i < held->count; i++)
+		has |= held->of[i].allows && held->of[i].protos & ICMP;
+	rules_release(held);
+	return has;
 }
 
 static int64_t on_socket(const struct lind_call *call, int domain, int type, int protocol)

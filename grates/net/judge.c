@@ -1,6 +1,7 @@
 /* Calls by the rules: the first that matches decides; without one it is no. */
 #include <errno.h>
 #include <fnmatch.h>
+#include <lind/rules.h>
 #include <lind/syscall_table.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -28,7 +29,7 @@ static bool is_about(const struct rule *r, enum verb verb, unsigned proto, const
 
 static bool matches(const struct rule *r, enum verb verb, unsigned proto, const struct address *a)
 {
-	if (!is_about(r, verb, proto, a))
+	if (!is_about(r, verb, proto, a) || __atomic_load_n(&r->used, __ATOMIC_ACQUIRE))
 		return false;
 	switch (r->by) {
 	case ANY_ADDRESS:
@@ -48,12 +49,22 @@ static bool matches(const struct rule *r, enum verb verb, unsigned proto, const 
 }
 
 /* The rule that decides; NULL if there is none. */
-static struct rule *find(enum verb verb, unsigned proto, const struct address *a)
+static struct rule *find(struct rules *held, enum verb verb, unsigned proto, const struct address *a)
 {
-	for (unsigned i = 0; i < rule_count; i++)
-		if (matches(&rules[i], verb, proto, a))
-			return &rules[i];
+	for (unsigned i = 0; i < held->count; i++)
+		if (matches(&held->of[i], verb, proto, a))
+			return &held->of[i];
 	return NULL;
+}
+
+/* The same for a call that is made now: a rule for one use is used up by it. */
+static struct rule *take(struct rules *held, enum verb verb, unsigned proto, const struct address *a)
+{
+	struct rule *r;
+
+	while ((r = find(held, verb, proto, a)) && r->once && !lind_use_once(r->once))
+		__atomic_store_n(&r->used, true, __ATOMIC_RELEASE);
+	return r;
 }
 
 /* A program at a resolver's address could give any answer. */
@@ -82,6 +93,32 @@ static bool is_about_to_send(enum verb verb, unsigned proto, const struct addres
 	    !memcmp(a->ip, any.ip, sizeof any.ip) && has_datagrams();
 }
 
+/* Addresses of datagrams that were let go for once, so that answers come back. */
+static struct address answered[16];
+static unsigned answered_count;
+static pthread_mutex_t answered_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void let_answer(unsigned proto, const struct address *a)
+{
+	if (proto == TCP || (a->family != AF_INET && a->family != AF_INET6))
+		return;
+	pthread_mutex_lock(&answered_lock);
+	answered[answered_count++ % (sizeof answered / sizeof *answered)] = *a;
+	pthread_mutex_unlock(&answered_lock);
+}
+
+static bool may_answer(const struct address *from)
+{
+	bool may = false;
+
+	pthread_mutex_lock(&answered_lock);
+	for (size_t i = 0; i < sizeof answered / sizeof *answered && !may; i++)
+		may = answered[i].family == from->family && answered[i].port == from->port &&
+		    address_is(from, &answered[i], from->family == AF_INET ? 32 : 128);
+	pthread_mutex_unlock(&answered_lock);
+	return may;
+}
+
 static bool by_default(enum verb verb, unsigned proto, const struct address *a)
 {
 	return default_allow || is_about_to_send(verb, proto, a) ||
@@ -90,9 +127,21 @@ static bool by_default(enum verb verb, unsigned proto, const struct address *a)
 
 bool allowed(enum verb verb, unsigned proto, const struct address *a)
 {
-	const struct rule *r = find(verb, proto, a);
+	struct rules *held = rules_hold();
+	const struct rule *r = find(held, verb, proto, a);
+	bool is = r ? r->allows && !r->redirects : by_default(verb, proto, a);
 
-	return r ? r->allows && !r->redirects : by_default(verb, proto, a);
+	rules_release(held);
+	return is;
+}
+
+static bool has_rule(enum verb verb, unsigned proto, const struct address *a)
+{
+	struct rules *held = rules_hold();
+	bool has = find(held, verb, proto, a);
+
+	rules_release(held);
+	return has;
 }
 
 bool stays_own(enum verb verb, unsigned proto, const struct address *a)
@@ -108,32 +157,43 @@ bool stays_own(enum verb verb, unsigned proto, const struct address *a)
 	if (!here && !anywhere)
 		return false;
 	/* A resolver of the host's is not among them. */
-	return !find(verb, proto, a) && !by_default(verb, proto, a);
+	return !has_rule(verb, proto, a) && !by_default(verb, proto, a);
 }
 
-bool may_come(unsigned proto, const struct address *from, const struct address *by_port)
+static bool comes_by(struct rules *held, unsigned proto, const struct address *from, const struct address *by_port)
 {
-	const struct rule *send = find(SEND, proto, from), *accept = find(ACCEPT, proto, by_port);
+	const struct rule *send = find(held, SEND, proto, from), *accept = find(held, ACCEPT, proto, by_port);
 
 	if (from->own || (send && send->allows && !send->redirects))
 		return true;
 	/* Answers from where what was sent went. */
-	for (unsigned i = 0; i < rule_count; i++)
-		if (rules[i].redirects && rules[i].protos & proto && rules[i].verbs & (SEND | CONNECT) &&
-		    rules[i].to.port == from->port &&
-		    address_is(from, &rules[i].to, from->family == AF_INET ? 32 : 128))
+	for (unsigned i = 0; i < held->count; i++) {
+		const struct rule *r = &held->of[i];
+
+		if (r->redirects && r->protos & proto && r->verbs & (SEND | CONNECT) && r->to.port == from->port &&
+		    address_is(from, &r->to, from->family == AF_INET ? 32 : 128))
 			return true;
+	}
 	if (accept)
 		return accept->allows;
-	return !send && by_default(SEND, proto, from);
+	return !send && (by_default(SEND, proto, from) || may_answer(from));
+}
+
+bool may_come(unsigned proto, const struct address *from, const struct address *by_port)
+{
+	struct rules *held = rules_hold();
+	bool may = comes_by(held, proto, from, by_port);
+
+	rules_release(held);
+	return may;
 }
 
 bool has_datagrams(void)
 {
-	bool may = default_allow || has_names;
+	struct rules *held = rules_hold();
+	bool may = default_allow || has_names || rules_have_datagrams(held);
 
-	for (unsigned i = 0; i < rule_count; i++)
-		may |= rules[i].allows && rules[i].protos & (UDP | ICMP);
+	rules_release(held);
 	return may;
 }
 
@@ -149,6 +209,22 @@ int64_t deny(
 	if (!lind_denied(call->target, call->nr, deny_errno, rule, what, subject))
 		lind_log("%llu (%s) %s: %s: %s", (unsigned long long)call->target, c->name, what, rule,
 		    error_name(deny_errno));
+	return -deny_errno;
+}
+
+/* Denies what the text says, unless somebody allows it first: then 0. */
+static int64_t ask(
+    struct client *c, const struct lind_call *call, const char *subject, const char *rule, const char *what)
+{
+	switch (lind_ask(call->target, call->nr, deny_errno, rule, what, subject)) {
+	case LIND_ALLOWED:
+		return 0;
+	case LIND_INTERRUPTED:
+		return -EINTR;
+	case LIND_UNHEARD:
+		lind_log("%llu (%s) %s: %s: %s", (unsigned long long)call->target, c->name, what, rule,
+		    error_name(deny_errno));
+	}
 	return -deny_errno;
 }
 
@@ -230,13 +306,13 @@ static void subject_of(enum verb verb, const struct address *a, const char *text
 }
 
 /* Why no rule allows it: one that has the address's name does not hold for it. */
-static const char *why_none(enum verb verb, unsigned proto, const struct address *a)
+static const char *why_none(struct rules *held, enum verb verb, unsigned proto, const struct address *a)
 {
 	enum standing nearest = UNKNOWN;
 
-	for (unsigned i = 0; i < rule_count; i++)
-		if (rules[i].by == BY_NAME && rules[i].allows && is_about(&rules[i], verb, proto, a)) {
-			enum standing here = name_standing(&rules[i], a);
+	for (unsigned i = 0; i < held->count; i++)
+		if (held->of[i].by == BY_NAME && held->of[i].allows && is_about(&held->of[i], verb, proto, a)) {
+			enum standing here = name_standing(&held->of[i], a);
 
 			nearest = here > nearest ? here : nearest;
 		}
@@ -245,10 +321,39 @@ static const char *why_none(enum verb verb, unsigned proto, const struct address
 				  : "no rule allows it";
 }
 
+/* By these rules: 0 if it is allowed, or if somebody allows it when asked. */
+static int64_t judge_by(struct rules *held, struct client *c, const struct lind_call *call, enum verb verb,
+    unsigned proto, struct address *a)
+{
+	struct rule *r = take(held, verb, proto, a);
+	char text[160], subject[DNS_NAME + 16], what[200];
+	int64_t waited;
+
+	if (refused(r, verb, proto, a)) {
+		address_text(a, text, sizeof text);
+		subject_of(verb, a, text, subject, sizeof subject);
+		snprintf(what, sizeof what, "%s %s %s", verb_name(verb), proto_name(proto), text);
+		if ((waited = ask(c, call, subject, r ? r->text : why_none(held, verb, proto, a), what)) < 0)
+			return waited;
+		let_answer(proto, a);
+		return 0;
+	}
+	if (r && r->once)
+		let_answer(proto, a);
+	if (r && r->rate > 0 && (waited = wait_turn(r, call)) < 0)
+		return waited;
+	if (learns)
+		learn_use(verb, proto, a);
+	if (r && r->redirects)
+		redirect(r, a);
+	return 0;
+}
+
 int64_t judge(struct client *c, const struct lind_call *call, enum verb verb, unsigned proto, struct address *a)
 {
-	struct rule *r = find(verb, proto, a);
-	char text[160], subject[DNS_NAME + 16];
+	struct rules *held;
+	char text[160];
+	int64_t r;
 
 	if (stays_own(verb, proto, a)) {
 		a->own = true;
@@ -258,32 +363,25 @@ int64_t judge(struct client *c, const struct lind_call *call, enum verb verb, un
 	if (poses_as_resolver(verb, a))
 		return deny(c, call, "", "a resolver's address", "%s %s %s", verb_name(verb), proto_name(proto),
 		    address_text(a, text, sizeof text));
-	if (refused(r, verb, proto, a)) {
-		address_text(a, text, sizeof text);
-		subject_of(verb, a, text, subject, sizeof subject);
-		return deny(c, call, subject, r ? r->text : why_none(verb, proto, a), "%s %s %s", verb_name(verb),
-		    proto_name(proto), text);
-	}
-	if (r && r->rate > 0) {
-		int64_t waited = wait_turn(r, call);
-
-		if (waited < 0)
-			return waited;
-	}
-	if (learns)
-		learn_use(verb, proto, a);
-	if (r && r->redirects)
-		redirect(r, a);
-	return 0;
+	held = rules_hold();
+	r = judge_by(held, c, call, verb, proto, a);
+	rules_release(held);
+	return r;
 }
 
 int64_t judge_sent(struct client *c, const struct lind_call *call, unsigned proto, struct address *a,
     const uint8_t *bytes, size_t length)
 {
-	char asked[DNS_NAME];
+	char asked[DNS_NAME], what[DNS_NAME + 16];
+	int64_t r;
 
-	if (proto == UDP && a->port == DNS_PORT && refused(find(SEND, proto, a), SEND, proto, a) &&
-	    dns_question(bytes, length, asked))
-		return deny(c, call, asked, "no rule allows it", "look up %s", asked);
+	if (proto == UDP && a->port == DNS_PORT && !stays_own(SEND, proto, a) && !allowed(SEND, proto, a) &&
+	    dns_question(bytes, length, asked)) {
+		snprintf(what, sizeof what, "look up %s", asked);
+		if ((r = ask(c, call, asked, "no rule allows it", what)) < 0)
+			return r;
+		let_answer(proto, a);
+		return 0;
+	}
 	return judge(c, call, SEND, proto, a);
 }

@@ -29,7 +29,7 @@ const char *set_learn(const char *path)
 	if (fd < 0 || !(output = fdopen(fd, "w")))
 		return strerror(errno);
 	/* So that answers of resolvers are looked at. */
-	learns = has_names = true;
+	learns = true;
 	return NULL;
 }
 

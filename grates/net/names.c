@@ -1,5 +1,6 @@
 /* Addresses of names, as resolvers tell clients and as /etc/hosts has them. */
 #include <ctype.h>
+#include <lind/rules.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,9 +49,11 @@ const char *resolver_add(const char *text)
 		return wrong;
 	if ((prefix != 32 && prefix != 128) || port < 1 || port > 65535)
 		return "must be ADDRESS, ADDRESS:PORT or [ADDRESS]:PORT";
+	a.port = (uint16_t)port;
+	if (is_resolver(&a))
+		return NULL;
 	if (resolver_count == MOST_RESOLVERS)
 		return "too many resolvers";
-	a.port = (uint16_t)port;
 	resolvers[resolver_count++] = a;
 	return NULL;
 }
@@ -61,7 +64,7 @@ void resolvers_find(void)
 	FILE *f;
 	char line[256], text[80];
 
-	if (!has_names || resolver_count)
+	if (!(has_names || lind_is_live()) || resolver_count)
 		return;
 	if ((f = fopen("/etc/resolv.conf", "re"))) {
 		while (fgets(line, sizeof line, f))
@@ -159,11 +162,20 @@ void hosts_find(void)
 	char line[1024];
 	FILE *f;
 
-	if (!has_names || !(f = fopen("/etc/hosts", "re")))
+	if (!(has_names || lind_is_live()) || !(f = fopen("/etc/hosts", "re")))
 		return;
 	while (fgets(line, sizeof line, f))
 		learn_host(line);
 	fclose(f);
+}
+
+unsigned names_since;
+
+void names_follow(bool follows)
+{
+	if (follows && !has_names)
+		__atomic_add_fetch(&names_since, 1, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&has_names, follows, __ATOMIC_SEQ_CST);
 }
 
 void names_learn(const uint8_t *message, size_t length)

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <lind/syscall_table.h>
 #include <lind/grate.h>
+#include <lind/rules.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,7 @@ static struct client *client_new(uint64_t cage, const char *name)
 		lind_die("out of memory");
 	c->cage = cage;
 	snprintf(c->name, sizeof c->name, "%s", name);
+	c->since = names_since;
 	pthread_mutex_init(&c->lock, NULL);
 	return c;
 }
@@ -44,6 +46,7 @@ static void exec(void *client, uint64_t cage)
 	if (!c)
 		return;
 	memcpy(c->name, c->next_name, sizeof c->name);
+	c->since = names_since;
 	__atomic_store_n(&c->threads, false, __ATOMIC_RELEASE);
 	streams_drop(c, -1);
 }
@@ -119,6 +122,15 @@ static const struct lind_option options[] = {
 	{ 0, "errno", "NAME", "return this error for denied calls (default: EACCES)", set_errno },
 	{ 0, "config", "FILE", "read rules from a TOML file", rules_load },
 	{ 0, "learn", "FILE", "write rules that allow the allowed calls that were made, and no more", set_learn },
+	LIND_LIVE_OPTION,
+};
+
+static const struct lind_rules living = {
+	.name = "net",
+	.options = options,
+	.count = sizeof options / sizeof *options,
+	.begin = rules_begin,
+	.settle = rules_settle,
 };
 
 static const struct lind_lifecycle lifecycle = {
@@ -130,10 +142,12 @@ int main(int argc, char **argv)
 	lind_options(
 	    options, sizeof options / sizeof *options, "Allows and denies programs' use of the network.", &argc, &argv);
 	first_name = lind_base_name(argv[1]);
+	rules_first();
 	resolvers_find();
 	hosts_find();
 	vet_own();
 	messages_choose();
+	lind_rules_follow(&living);
 	lind_grate_lifecycle(&lifecycle);
 	return lind_grate_main(argc, argv);
 }

@@ -34,7 +34,7 @@ struct range {
 	uint16_t from, to;
 };
 
-#define MOST_RULES  256
+#define MOST_RULES  512
 #define MOST_RANGES 16
 
 struct rule {
@@ -54,6 +54,15 @@ struct rule {
 	struct address to;
 	double rate;   /* a second; 0: no limit */
 	int64_t free_at;
+	uint64_t once; /* a permission for one use; 0: for any number */
+	bool used;
+};
+
+/* A set of rules. It stays what it is while somebody holds it. */
+struct rules {
+	unsigned uses, count;
+	bool has_names;
+	struct rule of[];
 };
 
 struct client {
@@ -66,6 +75,8 @@ struct client {
 	uint64_t changes, changing;
 	struct stream *streams;
 	uint8_t fresh[128];  /* a bit for each number that socket(2) made and nothing copied */
+	/* Since when names are followed, when its program began. */
+	unsigned since;
 };
 
 /* address.c */
@@ -86,8 +97,16 @@ bool address_is_private(const struct address *a);
 /* rules.c: the rules as they are written. */
 const char *verb_name(enum verb verb);
 const char *proto_name(unsigned proto);
-extern struct rule rules[MOST_RULES];
-extern unsigned rule_count;
+/* Those that apply now, until they are released. */
+struct rules *rules_hold(void);
+void rules_release(struct rules *held);
+/* Lets those of the options apply. */
+void rules_first(void);
+/* Reads others by the functions below, and lets them apply. */
+const char *rules_begin(void);
+const char *rules_settle(bool applies);
+bool rules_have_datagrams(const struct rules *set);
+/* Whether answers of resolvers are looked at. */
 extern bool has_names;
 const char *rule_allow(const char *text);
 const char *rule_deny(const char *text);
@@ -136,6 +155,10 @@ void hosts_find(void);
 bool is_resolver(const struct address *a);
 /* The same for any port. */
 bool is_resolvers_host(const struct address *a);
+/* Whether answers are looked at from now on. A program that runs already has made calls that
+ * nobody saw, so its streams are not followed. */
+void names_follow(bool follows);
+extern unsigned names_since;
 /* The answer of a resolver. */
 void names_learn(const uint8_t *message, size_t length);
 /* The relation of an address to the name of a rule: nobody told it for that name, its time is
@@ -197,6 +220,8 @@ int64_t unix_send(
 
 /* messages.c: leaves out the calls that nobody needs by these options. */
 void messages_choose(void);
+/* Whether calls that read data are looked at. */
+void watch_data(bool watches);
 /* fcntl where answers are followed. */
 int64_t names_fcntl(const struct lind_call *call);
 int64_t now(void);

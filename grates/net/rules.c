@@ -8,11 +8,79 @@
 #include "net.h"
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
+/* The number of a permission for one use. */
+#define ONCE "once:"
 
-struct rule rules[MOST_RULES];
-unsigned rule_count;
 bool has_names, default_allow, own_loopback;
 int deny_errno = EACCES;
+
+/* The rules that apply, and those that are being read. */
+static struct rules *current, *building;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+struct rules *rules_hold(void)
+{
+	pthread_mutex_lock(&lock);
+	current->uses++;
+	pthread_mutex_unlock(&lock);
+	return current;
+}
+
+void rules_release(struct rules *held)
+{
+	bool last;
+
+	pthread_mutex_lock(&lock);
+	last = !--held->uses;
+	pthread_mutex_unlock(&lock);
+	if (last)
+		free(held);
+}
+
+const char *rules_begin(void)
+{
+	building = calloc(1, sizeof *building);
+	return building ? NULL : "out of memory";
+}
+
+/* The rules of the options, if there are any. */
+void rules_first(void)
+{
+	const char *wrong = building ? NULL : rules_begin();
+
+	if (wrong)
+		lind_die("%s", wrong);
+	rules_settle(true);
+}
+
+const char *rules_settle(bool applies)
+{
+	struct rules *old = applies ? current : building;
+
+	if (applies) {
+		building->uses = 1;
+		pthread_mutex_lock(&lock);
+		current = building;
+		pthread_mutex_unlock(&lock);
+		names_follow(current->has_names || learns);
+		watch_data(default_allow || current->has_names || learns || rules_have_datagrams(current));
+	}
+	building = NULL;
+	if (old && applies)
+		rules_release(old);
+	else
+		free(old);
+	return NULL;
+}
+
+bool rules_have_datagrams(const struct rules *set)
+{
+	bool have = false;
+
+	for (unsigned i = 0; i < set->count; i++)
+		have |= set->of[i].allows && set->of[i].protos & (UDP | ICMP);
+	return have;
+}
 
 static const struct word {
 	const char *name;
@@ -77,7 +145,6 @@ static const char *set_host(struct rule *r, const char *text, const char *wrong)
 		return slash ? "/private is for host names; an address is allowed as it is" : wrong;
 	r->by = BY_NAME;
 	r->private = slash;
-	has_names = true;
 	if (length >= DNS_NAME - 1)
 		return "is too long";
 	for (size_t i = 0; i < length; i++) {
@@ -144,10 +211,13 @@ static const char *parse(struct rule *r, char **words, size_t count)
 		return wrong;
 	if (r->by == BY_NAME && r->verbs & ~(unsigned)(CONNECT | SEND) && r->verbs != 31)
 		return "host names are for connect and send";
-	if (at < count && !strstr(words[at], "/s") && (wrong = set_ports(r, words[at++])))
+	if (at < count && !strstr(words[at], "/s") && strncmp(words[at], ONCE, sizeof ONCE - 1) &&
+	    (wrong = set_ports(r, words[at++])))
 		return wrong;
-	if (at < count && (wrong = set_rate(r, words[at++])))
+	if (at < count && strncmp(words[at], ONCE, sizeof ONCE - 1) && (wrong = set_rate(r, words[at++])))
 		return wrong;
+	if (at < count && !strncmp(words[at], ONCE, sizeof ONCE - 1))
+		r->once = strtoull(words[at++] + sizeof ONCE - 1, NULL, 10);
 	return at < count ? "has too many words" : NULL;
 }
 
@@ -156,11 +226,18 @@ static const char *add(bool allows, const char *kind, const char *text, bool red
 	char copy[512], *words[12], *save = NULL;
 	size_t count = 0, arrow = 0;
 	const char *wrong;
-	struct rule *r = &rules[rule_count];
+	struct rules *more;
+	struct rule *r;
 	unsigned prefix;
 
-	if (rule_count == MOST_RULES)
+	if (!building && (wrong = rules_begin()))
+		return wrong;
+	if (building->count == MOST_RULES)
 		return "too many rules";
+	if (!(more = realloc(building, sizeof *more + (building->count + 1) * sizeof *r)))
+		return "out of memory";
+	building = more;
+	r = &building->of[building->count];
 	if (snprintf(copy, sizeof copy, "%s", text) >= (int)sizeof copy)
 		return "is too long";
 	*r = (struct rule){ .allows = allows, .redirects = redirects };
@@ -186,7 +263,8 @@ static const char *add(bool allows, const char *kind, const char *text, bool red
 		return wrong;
 	if (redirects && (r->by == BY_PATH || r->verbs & ~(unsigned)(CONNECT | SEND)))
 		return "only connect and send to addresses can be redirected";
-	rule_count++;
+	building->has_names |= r->by == BY_NAME;
+	building->count++;
 	return NULL;
 }
 

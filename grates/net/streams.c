@@ -57,7 +57,7 @@ void stream_made(struct client *c, int fd, uint64_t before)
 	if (fd < 0 || (size_t)fd >= sizeof c->fresh * 8)
 		return;
 	pthread_mutex_lock(&c->lock);
-	if (quiet_since(c, before))
+	if (quiet_since(c, before) && c->since == names_since)
 		c->fresh[fd / 8] |= (uint8_t)(1 << fd % 8);
 	pthread_mutex_unlock(&c->lock);
 }

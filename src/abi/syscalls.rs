@@ -409,8 +409,19 @@ implemented {
     /// Says that a call of `client`, a descendant of the caller or the caller itself, was refused
     /// with an error; 0 where it was ended. `text` holds the rule, the request, and the permission
     /// that would allow it, each ended by a NUL. The process that started the runner gets the
-    /// message; EOPNOTSUPP if it has not asked for denials.
-    1012 threei   denied(client: u64, number: u64, error: u64, text: In<u8>, len: Len) -> ();
+    /// message; EOPNOTSUPP if it has not asked for denials. With flag 1 the call may wait for
+    /// somebody's answer, and returns 1 if that allows the refused call.
+    1012 threei   denied(client: u64, number: u64, error: u64, text: In<u8>, len: Len, flags: u32) -> u64;
+    /// Makes the caller the grate of this name, whose rules the user can change. EPERM for a cage
+    /// that is not a grate of the runner's command line, and for names that nobody expects or that
+    /// another grate has taken.
+    1013 threei   follow_rules(name: In<u8>, len: Len) -> ();
+    /// Says what has come of the last rules (nothing: they are applied; otherwise the mistake in
+    /// them), and waits for the next: words with a NUL behind each. EPERM for a cage without such
+    /// a name.
+    1014 threei   next_rules(answer: In<u8>, len: Len, to: Out<u8>, room: Len) -> u64;
+    /// Uses up the permission of this number, which is for one use. ENOENT if it has been used.
+    1015 threei   use_once(number: u64) -> ();
 }
 missing {
     15   signal   rt_sigreturn() -> i64;

@@ -1,14 +1,22 @@
-//! Denials that grates report, and their way to the process that started the runner.
+//! Denials that grates report, and their way to the process that started the runner. Where that
+//! wishes, a call waits for an answer before it is denied.
 //!
 //! The kernel knows which grate reports and about which client; the texts are the grate's, and may
 //! have been taken from its client.
 
 use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::time::Duration;
 
+use lind_abi::layout::Timespec;
 use lind_abi::{CageId, Errno, Result};
+use rustix::time::ClockId;
 
 use crate::Kernel;
 use crate::cage::Cage;
+use crate::call::Ctx;
+use crate::event::Event;
 
 /// The longest text: a path, and a description of the rule.
 const MOST: usize = 16 << 10;
@@ -34,6 +42,80 @@ pub struct Denial {
     pub subject: String,
 }
 
+/// A call that waits for an answer.
+pub struct Question {
+    state: AtomicU8,
+    changed: Event,
+    end: Timespec,
+}
+
+/// The state of a question.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum Answer {
+    /// Nobody has answered, and the call waits.
+    None = 0,
+    /// The call is allowed.
+    Yes = 1,
+    /// It is denied.
+    No = 2,
+    /// It does not wait any more: it was interrupted, or its time is over.
+    Late = 3,
+}
+
+impl Question {
+    /// A question that waits for so long.
+    pub fn new(longest: Duration) -> Question {
+        let now = rustix::time::clock_gettime(ClockId::Monotonic);
+        let nsec = now.tv_nsec + i64::from(longest.subsec_nanos());
+        let sec = now.tv_sec.saturating_add(i64::try_from(longest.as_secs()).unwrap_or(i64::MAX));
+        let end = Timespec { sec: sec.saturating_add(nsec / 1_000_000_000), nsec: nsec % 1_000_000_000 };
+        Question { state: AtomicU8::new(Answer::None as u8), changed: Event::default(), end }
+    }
+
+    /// Answers it; false if that comes too late.
+    pub fn answer(&self, allows: bool) -> bool {
+        let is_first = self.settle(if allows { Answer::Yes } else { Answer::No });
+        self.changed.notify_all();
+        is_first
+    }
+
+    /// Its answer so far.
+    pub fn state(&self) -> Answer {
+        match self.state.load(Ordering::SeqCst) {
+            0 => Answer::None,
+            1 => Answer::Yes,
+            2 => Answer::No,
+            _ => Answer::Late,
+        }
+    }
+
+    fn settle(&self, answer: Answer) -> bool {
+        self.state.compare_exchange(0, answer as u8, Ordering::SeqCst, Ordering::SeqCst).is_ok()
+    }
+
+    /// Waits for the answer.
+    fn wait(&self, cx: &Ctx<'_>) -> Result<Answer> {
+        loop {
+            let seen = self.changed.seen();
+            if self.state() != Answer::None {
+                return Ok(self.state());
+            }
+            match cx.blocking(|| self.changed.wait(seen, Some(&self.end))) {
+                Ok(()) => {}
+                // The answer was quicker.
+                Err(_) if !self.settle(Answer::Late) => {}
+                Err(Errno::ETIMEDOUT) => return Ok(Answer::Late),
+                Err(errno) => return Err(errno),
+            }
+        }
+    }
+}
+
+/// A callback that says whether a call waits before it is denied: a question that nobody has
+/// answered, or one with its answer. None: it does not wait.
+pub type Asks = Box<dyn Fn(&Kernel, &Denial) -> Option<Arc<Question>> + Send + Sync>;
+
 /// A callback that gets each denial.
 pub type Listener = Box<dyn Fn(&Kernel, &Denial) + Send + Sync>;
 
@@ -43,16 +125,36 @@ impl Kernel {
         let _ = self.denials.set(listener);
     }
 
-    /// The grate `grate` has refused something.
+    /// Makes calls wait for which `asks` has a question. Once.
+    pub fn ask_before_denials(&self, asks: Asks) {
+        let _ = self.asks.set(asks);
+    }
+
+    /// Reports a denial, where the call `may_wait` after it was allowed: true if it is.
     ///
     /// # Errors
-    /// EOPNOTSUPP where nobody listens; EINVAL for texts that are none.
-    pub(crate) fn denied(&self, grate: &Cage, client: &Cage, number: u64, error: u64, text: &[u8]) -> Result<()> {
+    /// EOPNOTSUPP where nobody listens; EINTR if the call's thread has something else to do.
+    pub(crate) fn denied(&self, cx: &Ctx<'_>, denial: &Denial, may_wait: bool) -> Result<bool> {
         let listener = self.denials.get().ok_or(Errno::EOPNOTSUPP)?;
+        let asks = self.asks.get().filter(|_| may_wait);
+        if let Some(question) = asks.and_then(|asks| asks(self, denial))
+            && question.wait(cx)? == Answer::Yes
+        {
+            return Ok(true);
+        }
+        listener(self, denial);
+        Ok(false)
+    }
+
+    /// The denial that the grate `grate` reports.
+    ///
+    /// # Errors
+    /// EINVAL for texts that are none.
+    pub(crate) fn denial(&self, grate: &Cage, client: &Cage, number: u64, error: u64, text: &[u8]) -> Result<Denial> {
         let mut texts = text.split(|&byte| byte == 0).map(|text| String::from_utf8_lossy(text).into_owned());
         let mut next = || texts.next().ok_or(Errno::EINVAL);
         let error = i32::try_from(error).map_err(|_| Errno::EINVAL)?;
-        let denial = Denial {
+        Ok(Denial {
             grate: program(self, grate),
             client: client.id,
             program: program(self, client),
@@ -61,9 +163,7 @@ impl Kernel {
             rule: next()?,
             what: next()?,
             subject: next()?,
-        };
-        listener(self, &denial);
-        Ok(())
+        })
     }
 
     /// Checks that there is a listener, and that a text is not too long.

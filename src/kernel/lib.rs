@@ -75,6 +75,7 @@ pub mod mem;
 mod path;
 mod procfs;
 pub mod root;
+pub mod rules;
 pub mod runtime;
 pub mod sealed;
 pub mod set_id;
@@ -136,6 +137,9 @@ pub struct Kernel {
     pub(crate) names: Arc<cage::Names>,
     pub(crate) processors: cage::processors::Processors,
     denials: OnceLock<denial::Listener>,
+    asks: OnceLock<denial::Asks>,
+    /// The rules of grates that the user can change.
+    pub rules: rules::Rules,
     engine: OnceLock<Box<dyn GuestRuntime>>,
     line: OnceLock<cage::Line>,
     /// The end of the command behind all grates of the command line.
@@ -179,6 +183,8 @@ impl Kernel {
             names: Arc::default(),
             processors: cage::processors::Processors::new(),
             denials: OnceLock::new(),
+            asks: OnceLock::new(),
+            rules: rules::Rules::default(),
             engine: OnceLock::new(),
             line: OnceLock::new(),
             command_end: OnceLock::new(),

@@ -8,6 +8,7 @@ pub mod audit;
 pub mod cache;
 pub mod doctor;
 pub mod overlay;
+pub mod policy;
 pub mod publish;
 pub mod run;
 pub mod sandbox;

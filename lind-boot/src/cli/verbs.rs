@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+use super::policy::{Allow, Deny, Policy, Rule};
 use super::session::signal;
 
 /// The commands.
@@ -37,6 +38,14 @@ pub enum Verb {
     Rm(Rm),
     /// Print what changes in a directory of a session
     Watch(Watch),
+    /// Allow the commands of a session something more, from the next call on
+    Allow(Allow),
+    /// Deny the commands of a session something, from the next call on
+    Deny(Deny),
+    /// Take back a rule of a session
+    Revoke(Rule),
+    /// Print the rules of a session
+    Policy(Policy),
 }
 
 /// Options of `session ps`.

@@ -30,6 +30,7 @@ use lind_kernel::{Kernel, stdio};
 use crate::cli::PerfFormat;
 use crate::failure::Failure;
 use crate::plan::grates::Folders;
+use crate::plan::live;
 use crate::plan::stack;
 use crate::plan::step::Step;
 use crate::plan::typed::Finder;
@@ -92,6 +93,7 @@ pub fn start(plan: &Plan, mounts: Mounts, end: End, attend: Option<Attendant>) -
     kernel.attach(Box::new(engine));
     let watcher = host_signals::watch().context("cannot start the thread for signals (check `ulimit -u`)")?;
     kernel.bring(outside.line);
+    kernel.rules.expect(&live::names(&plan.line));
     if let Some(name) = &plan.host_name {
         kernel.set_host_name(name.as_bytes());
     }

@@ -249,7 +249,10 @@ const PRIVATE: &str = "/private";
 
 /// Converts HOST[:PORT][/private] to a rule of the net grate. A text with blanks is such a rule
 /// already.
-fn net_rule(text: &str) -> Result<String> {
+///
+/// # Errors
+/// A mistake in the host or the port.
+pub fn net_rule(text: &str) -> Result<String> {
     if text.contains(' ') {
         return Ok(text.to_owned());
     }

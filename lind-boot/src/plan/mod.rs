@@ -3,6 +3,7 @@
 pub mod found;
 pub mod grates;
 pub mod line;
+pub mod live;
 pub mod overlaid;
 pub mod own_grates;
 pub mod policy;

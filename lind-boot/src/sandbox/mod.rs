@@ -32,6 +32,7 @@ use crate::launch::denials::Denials;
 use crate::launch::end::{AtEnd, End};
 use crate::launch::{self, Attendant, Plan};
 use crate::named::{Changed, For, Named};
+use crate::plan::live::{self, Live};
 use crate::plan::policy::Policy;
 use crate::plan::step::{self, Step};
 use crate::plan::volume::{self, Tmpfs, Volume, below, changed, inside};
@@ -126,6 +127,7 @@ pub fn run_session(
         env: config::environment(&sandbox.env)?,
         workdir: sandbox.workdir.clone(),
         places: sandbox.tree.volumes.iter().map(|volume| (volume.host.clone(), volume.guest.clone())).collect(),
+        rules: Live::of(&sandbox.grates),
     };
     let denials = sandbox.denials(options)?;
     let attend = attend(surroundings, Arc::clone(&denials), sandbox.used.clone())?;
@@ -200,6 +202,8 @@ pub struct Surroundings {
     pub workdir: PathBuf,
     /// Directories of the host, and the guest's path of each. The last one for a directory counts.
     pub places: Vec<(PathBuf, PathBuf)>,
+    /// The rules that can be changed.
+    pub rules: Live,
 }
 
 impl Surroundings {
@@ -331,6 +335,9 @@ impl Sandbox {
         let used = is_asked.then(|| Used::new(line::limited(&options.amounts, &policy)).map(Arc::new)).transpose()?;
         let counted = used.as_ref().map(|used| used.path());
         let mut grates = line::grates(options, &policy, &volumes, notes.as_ref(), counted.as_deref())?;
+        if words.iter().eq(FIRST_OF_SESSION.iter()) {
+            grates = live::made_live(grates);
+        }
         let own_grates = own_grates::words(&options.grate, &options.grates)?;
         if maker == Maker::Kernel {
             volume::ensure_grates_can_hold(&tmpfs, &volumes)?;

@@ -10,6 +10,7 @@ mod ending;
 mod follow;
 mod jobs;
 mod news;
+mod policy;
 mod requests;
 mod second;
 mod stats;
@@ -169,6 +170,9 @@ impl Server {
         }
         self.follow_all();
         self.tell_denials();
+        if self.about.surroundings.rules.next_end().is_some_and(|end| end <= Instant::now()) {
+            self.expire_rules();
+        }
         self.commands.end_late_ones();
         self.end_if_unused();
         if self.next_quiet().is_some_and(|quiet| quiet <= Instant::now()) {
@@ -181,7 +185,9 @@ impl Server {
     /// Waits until something can be read, or can take bytes that wait.
     fn wait(&self) -> Vec<(Source, PollFlags)> {
         let idle = self.about.idle.filter(|_| self.is_unused()).and_then(|idle| self.unused.checked_add(idle));
-        let next = [self.commands.next_end(), self.ending, idle, self.next_quiet()].into_iter().flatten().min();
+        let rules = self.about.surroundings.rules.next_end();
+        let next = [self.commands.next_end(), self.ending, idle, self.next_quiet(), rules];
+        let next = next.into_iter().flatten().min();
         let left = next.map(|next| next.saturating_duration_since(Instant::now()) + Duration::from_millis(1));
         let left = left.and_then(|left| Timespec::try_from(left).ok());
         let sources = self.sources();

@@ -23,7 +23,7 @@ const LAYERS: [&[&str]; 6] = [
     &["host", "mem"],
     &["threei", "event", "stdio"],
     &BODY,
-    &["copy_out", "denial"],
+    &["copy_out", "denial", "rules"],
     &["sys"],
 ];
 const BODY: [&str; 16] = [

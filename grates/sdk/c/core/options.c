@@ -121,6 +121,19 @@ static void set(const struct lind_option *o, const char *as_typed, const char *v
 		lind_die("%s: %s", as_typed, wrong);
 }
 
+void lind_option_again_(const struct lind_option *options, size_t count, const char *word, char *wrong, size_t size)
+{
+	const char *equals = strchr(word, '=');
+	size_t length = strncmp(word, "--", 2) ? 0 : equals ? (size_t)(equals - word) - 2 : strlen(word) - 2;
+	const struct lind_option *o = length ? by_name(options, count, word + 2, length) : NULL;
+	const char *why = "unknown option";
+
+	if (o)
+		why = !o->value == !equals ? o->set(equals ? equals + 1 : NULL) : "needs a value, or takes none";
+	if (why)
+		snprintf(wrong, size, "%s: %s", word, why);
+}
+
 /* --name, --name=VALUE, --name VALUE. Returns how many words it took. */
 static int long_option(const struct lind_option *options, size_t count, const char *about, char **argv)
 {

@@ -2,6 +2,7 @@
 #ifndef LIND_SDK_H
 #define LIND_SDK_H
 
+#include <lind/options.h>
 #include <lind/raw.h>
 #include <stdbool.h>
 #include <time.h>
@@ -24,6 +25,9 @@ void lind_left_file(void);
 void lind_common_options_(int *argc, char ***argv);
 /* How many words behind its name were the grate's own. */
 extern int lind_own_words_;
+
+/* Sets an option when others were read: --name or --name=VALUE. `wrong` says what is wrong. */
+void lind_option_again_(const struct lind_option *options, size_t count, const char *word, char *wrong, size_t size);
 
 /* explain.c */
 void lind_explains_(void);

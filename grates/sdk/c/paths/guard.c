@@ -227,8 +227,10 @@ static int decide(const struct lind_call *c, unsigned effect, const struct lind_
 {
 	bool asks = c->nr == SYS_access || c->nr == SYS_faccessat || c->nr == SYS_faccessat2;
 
-	if (!guard_may_read(guard, c, effect, place))
-		return -EACCES;
+	int may = guard_may_read(guard, c, effect, place);
+
+	if (may < 0)
+		return may;
 	if (asks)
 		effect = lind_arg32(c, c->nr == SYS_access ? 1 : 2) & W_OK ? LIND_DOES_WRITE : 0;
 	if (!(effect & LIND_CHANGES) || !guard_in_a_tree(place) || guard_is_kernels(place) ||
@@ -253,9 +255,14 @@ static int decide(const struct lind_call *c, unsigned effect, const struct lind_
 	/* Asking changes nothing, and is no reason to tell anybody; nor is what would fail in any case,
 	 * as git tries it. */
 	if (!asks && !finds_something_in_it(c, place))
-		lind_denied(c->target, c->nr, guard->refusal,
+		switch (lind_ask(c->target, c->nr, guard->refusal,
 		    guard->why ? guard->why(place->path, with_contents(effect, place)) : "may not be changed",
-		    place->path, place->path);
+		    place->path, place->path)) {
+		case LIND_ALLOWED:
+			return 0;
+		case LIND_INTERRUPTED:
+			return -EINTR;
+		}
 	/* The new name comes first: there it may be. */
 	return effect & LIND_DOES_LINK ? -EXDEV : -guard->refusal;
 }

@@ -15,7 +15,7 @@ bool guard_moves_a_directory(uint32_t nr, unsigned effect, const struct lind_pla
 
 /* Whether a guard lets a call read what it found. A call that gives a file another name counts as
  * one that reads it. Tells the host of what it denies. */
-bool guard_may_read(
+int guard_may_read(
     const struct lind_guard *guard, const struct lind_call *c, unsigned effect, const struct lind_place *place);
 
 /* Whether clients may have a descriptor of the grate's, as far as reading goes. */

@@ -97,20 +97,25 @@ static bool reads(const struct lind_call *c, unsigned effect)
 	}
 }
 
-bool guard_may_read(
+int guard_may_read(
     const struct lind_guard *guard, const struct lind_call *c, unsigned effect, const struct lind_place *place)
 {
 	bool asks = c->nr == SYS_access || c->nr == SYS_faccessat || c->nr == SYS_faccessat2;
 
 	if (!guard->may_read || !reads(c, effect) || place->object < 0 || !guard_in_a_tree(place) ||
 	    guard_is_kernels(place))
-		return true;
+		return 0;
 	if (readable(guard, place->path) &&
 	    (!guard_moves_a_directory(c->nr, effect, place) || !takes_hidden_files_away(guard, place)))
-		return true;
-	if (!asks)
-		lind_denied(c->target, c->nr, EACCES, "may not be read", place->path, place->path);
-	return false;
+		return 0;
+	switch (asks ? LIND_TOLD : lind_ask(c->target, c->nr, EACCES, "may not be read", place->path, place->path)) {
+	case LIND_ALLOWED:
+		return 0;
+	case LIND_INTERRUPTED:
+		return -EINTR;
+	default:
+		return -EACCES;
+	}
 }
 
 bool guard_may_read_fd(const struct lind_guard *guard, int fd)

@@ -18,6 +18,8 @@ impl Server {
         match news {
             News::Ready { pid } => {
                 self.first = Some(CageId(pid));
+                // All grates of the line run before this program does.
+                self.kernel.rules.close();
                 self.unused = Instant::now();
                 self.keep_little();
                 if let Some(mut file) = self.about.ready.take() {

@@ -16,8 +16,10 @@ use crate::session::request::{self, Line};
 use crate::session::wire::{self, Message, SECOND, VERSION};
 
 /// The verbs, for `hello`.
-const VERBS: [&str; 12] =
-    ["hello", "exec", "attach", "wait", "input", "resize", "signal", "detach", "list", "stats", "denials", "stop"];
+const VERBS: [&str; 16] = [
+    "hello", "exec", "attach", "wait", "input", "resize", "signal", "detach", "list", "stats", "denials", "allow",
+    "deny", "revoke", "policy", "stop",
+];
 
 impl Server {
     pub(super) fn is_second(&self, number: u64) -> bool {
@@ -100,6 +102,18 @@ impl Server {
             }
             "stats" => self.tell(number, &self.stats()),
             "denials" => self.list_denials(number, &value)?,
+            verb @ ("allow" | "deny") => {
+                let answer = self.add_rule(verb == "allow", &value)?;
+                self.tell(number, &answer);
+            }
+            "revoke" => {
+                let answer = self.revoke_rule(&value)?;
+                self.tell(number, &answer);
+            }
+            "policy" => {
+                let rules = self.described_rules();
+                self.tell(number, &rules);
+            }
             "stop" => {
                 self.tell(number, &json!({"stopping": true}));
                 self.stop();

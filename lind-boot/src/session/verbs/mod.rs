@@ -7,6 +7,7 @@ mod denials;
 mod files;
 mod link;
 mod outside;
+mod policy;
 mod processes;
 mod stats;
 
@@ -37,6 +38,10 @@ pub fn run(verb: &Verb) -> Result<u8, Failure> {
         Verb::Mv(mv) => files::rename(mv)?,
         Verb::Rm(rm) => files::remove(rm)?,
         Verb::Watch(watch) => files::watch(watch)?,
+        Verb::Allow(rule) => policy::allow(rule)?,
+        Verb::Deny(rule) => policy::deny(rule)?,
+        Verb::Revoke(rule) => policy::revoke(rule)?,
+        Verb::Policy(policy) => policy::show(policy)?,
     }
     Ok(0)
 }

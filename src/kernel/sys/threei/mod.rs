@@ -21,6 +21,8 @@ use crate::threei::{AS_BEFORE, Change, Handler, MAX_ENTRY};
 const SERIALIZED: u32 = 1;
 /// Flag of register_handler: restore what the target inherited.
 const DEREGISTER: u32 = 2;
+/// Flag of denied: the call may wait for an answer.
+const MAY_WAIT: u32 = 1;
 /// The most handlers one spawn may set: every direct number, the default, and room for alternates.
 const MAX_SPAWN_HANDLERS: u64 = 4096;
 
@@ -284,16 +286,67 @@ pub(crate) fn in_flight(cx: &Ctx<'_>) -> Result<u64> {
 
 /// See the table. EPERM for other cages, E2BIG for more than 16 KiB, EINVAL for less than three
 /// texts.
-pub(crate) fn denied(cx: &Ctx<'_>, client: u64, number: u64, error: u64, text: In<u8>, len: Len) -> Result<()> {
+pub(crate) fn denied(
+    cx: &Ctx<'_>,
+    client: u64,
+    number: u64,
+    error: u64,
+    text: In<u8>,
+    len: Len,
+    flags: u32,
+) -> Result<u64> {
     let length = usize::try_from(len.0).map_err(|_| Errno::E2BIG)?;
     cx.kernel.takes_denial(length)?;
+    if flags & !MAY_WAIT != 0 {
+        return Err(Errno::EINVAL);
+    }
     let client = lookup(cx, client)?;
-    if client.id != cx.cage.id && !client.descends_from(cx.cage.id) {
+    let grate = &cx.caller.cage;
+    if client.id != grate.id && !client.descends_from(grate.id) {
         return Err(Errno::EPERM);
     }
     let mut bytes = vec![0; length];
     cx.copy_in(text, &mut bytes)?;
-    cx.kernel.denied(cx.cage, &client, number, error, &bytes)
+    let denial = cx.kernel.denial(grate, &client, number, error, &bytes)?;
+    let allowed = cx.kernel.denied(cx, &denial, flags & MAY_WAIT != 0)?;
+    Ok(allowed.into())
+}
+
+/// follow_rules, as described in the table of calls.
+pub(crate) fn follow_rules(cx: &Ctx<'_>, name: In<u8>, len: Len) -> Result<()> {
+    cx.kernel.rules.take_name(ruled(cx)?, &bytes(cx, name, len)?)
+}
+
+/// next_rules, as described in the table of calls. E2BIG where there is no room for the rules.
+pub(crate) fn next_rules(cx: &Ctx<'_>, answer: In<u8>, len: Len, to: Out<u8>, room: Len) -> Result<u64> {
+    let cage = ruled(cx)?;
+    let answer = bytes(cx, answer, len)?;
+    let rules = cx.kernel.rules.next(cx, cage, &answer)?;
+    if rules.len() as u64 > room.0 {
+        return Err(Errno::E2BIG);
+    }
+    cx.copy_out(to, &rules)?;
+    Ok(rules.len() as u64)
+}
+
+/// use_once, as described in the table of calls.
+pub(crate) fn use_once(cx: &Ctx<'_>, number: u64) -> Result<()> {
+    cx.kernel.rules.use_once(cx.caller.cage.id, number)
+}
+
+/// The caller, if it is a grate of the command line and calls for itself.
+fn ruled(cx: &Ctx<'_>) -> Result<CageId> {
+    let is_grate = cx.cage.id == cx.caller.cage.id && cage::searches(cx.kernel, cx.cage);
+    if is_grate { Ok(cx.cage.id) } else { Err(Errno::EPERM) }
+}
+
+/// A short text of the caller's.
+fn bytes(cx: &Ctx<'_>, from: In<u8>, len: Len) -> Result<Vec<u8>> {
+    const MOST: u64 = 4 << 10;
+    let length = usize::try_from(len.0.min(MOST)).map_err(|_| Errno::E2BIG)?;
+    let mut bytes = vec![0; length];
+    cx.copy_in(from, &mut bytes)?;
+    Ok(bytes)
 }
 
 /// See the table. EBADF, EMFILE, EPERM for a relayed call.

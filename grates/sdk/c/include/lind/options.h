@@ -98,6 +98,14 @@ __attribute__((format(printf, 1, 2))) void lind_log(const char *format, ...);
  * its number, or 0. Zero where nobody listens: then a line of lind_log says it. */
 int lind_denied(uint64_t client, uint32_t nr, int error, const char *rule, const char *what, const char *subject);
 
+/*
+ * The same before a call of `client` is refused, in a handler of its: if the user wishes, it waits
+ * until somebody has answered, with signals ending the wait. LIND_ALLOWED: the call may go on, as
+ * if the rules allowed it. LIND_INTERRUPTED: it fails with EINTR. Otherwise it is refused.
+ */
+enum { LIND_UNHEARD, LIND_TOLD, LIND_ALLOWED, LIND_INTERRUPTED };
+int lind_ask(uint64_t client, uint32_t nr, int error, const char *rule, const char *what, const char *subject);
+
 /* As lind_log, then exits with 125. */
 __attribute__((format(printf, 1, 2), noreturn)) void lind_die(const char *format, ...);
 

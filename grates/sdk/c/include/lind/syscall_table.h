@@ -1215,7 +1215,10 @@ static const struct lind_syscall lind_syscalls[] = {
 	{ 1009, "threei", "give_fd", 1, 2, { { "fd", LIND_FD, LIND_LAYOUT_BYTES, 0, NULL }, { "flags", LIND_FLAGS, LIND_LAYOUT_BYTES, 0, &lind_names_FdFlags } }, LIND_FD },
 	{ 1010, "threei", "in_flight", 1, 0, { { 0 } }, LIND_ULONG },
 	{ 1011, "threei", "host_file", 1, 1, { { "number", LIND_ULONG, LIND_LAYOUT_BYTES, 0, NULL } }, LIND_FD },
-	{ 1012, "threei", "denied", 1, 5, { { "client", LIND_ULONG, LIND_LAYOUT_BYTES, 0, NULL }, { "number", LIND_ULONG, LIND_LAYOUT_BYTES, 0, NULL }, { "error", LIND_ULONG, LIND_LAYOUT_BYTES, 0, NULL }, { "text", LIND_IN, LIND_LAYOUT_BYTES, 1, NULL }, { "len", LIND_LEN, LIND_LAYOUT_BYTES, 0, NULL } }, LIND_UNIT },
+	{ 1012, "threei", "denied", 1, 6, { { "client", LIND_ULONG, LIND_LAYOUT_BYTES, 0, NULL }, { "number", LIND_ULONG, LIND_LAYOUT_BYTES, 0, NULL }, { "error", LIND_ULONG, LIND_LAYOUT_BYTES, 0, NULL }, { "text", LIND_IN, LIND_LAYOUT_BYTES, 1, NULL }, { "len", LIND_LEN, LIND_LAYOUT_BYTES, 0, NULL }, { "flags", LIND_UINT, LIND_LAYOUT_BYTES, 0, NULL } }, LIND_ULONG },
+	{ 1013, "threei", "follow_rules", 1, 2, { { "name", LIND_IN, LIND_LAYOUT_BYTES, 1, NULL }, { "len", LIND_LEN, LIND_LAYOUT_BYTES, 0, NULL } }, LIND_UNIT },
+	{ 1014, "threei", "next_rules", 1, 4, { { "answer", LIND_IN, LIND_LAYOUT_BYTES, 1, NULL }, { "len", LIND_LEN, LIND_LAYOUT_BYTES, 0, NULL }, { "to", LIND_OUT, LIND_LAYOUT_BYTES, 1, NULL }, { "room", LIND_LEN, LIND_LAYOUT_BYTES, 0, NULL } }, LIND_ULONG },
+	{ 1015, "threei", "use_once", 1, 1, { { "number", LIND_ULONG, LIND_LAYOUT_BYTES, 0, NULL } }, LIND_UNIT },
 };
 
 /* Every errno: number, name and text. */

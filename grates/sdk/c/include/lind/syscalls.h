@@ -56,8 +56,19 @@
 /* Says that a call of `client`, a descendant of the caller or the caller itself, was refused */
 /* with an error; 0 where it was ended. `text` holds the rule, the request, and the permission */
 /* that would allow it, each ended by a NUL. The process that started the runner gets the */
-/* message; EOPNOTSUPP if it has not asked for denials. */
+/* message; EOPNOTSUPP if it has not asked for denials. With flag 1 the call may wait for */
+/* somebody's answer, and returns 1 if that allows the refused call. */
 #define SYS_denied                      1012
+/* Makes the caller the grate of this name, whose rules the user can change. EPERM for a cage */
+/* that is not a grate of the runner's command line, and for names that nobody expects or that */
+/* another grate has taken. */
+#define SYS_follow_rules                1013
+/* Says what has come of the last rules (nothing: they are applied; otherwise the mistake in */
+/* them), and waits for the next: words with a NUL behind each. EPERM for a cage without such */
+/* a name. */
+#define SYS_next_rules                  1014
+/* Uses up the permission of this number, which is for one use. ENOENT if it has been used. */
+#define SYS_use_once                    1015
 /* Registers for every number; see docs/threei.md. */
 #define LIND_NR_ANY 0xffffffffu
 

@@ -5694,18 +5694,59 @@ static inline int64_t lind_take_host_file(const struct lind_call *cx, lind_host_
 }
 
 typedef int64_t lind_denied_fn(const struct lind_call *cx, uint64_t client, uint64_t number,
-    uint64_t error, struct lind_arg text, size_t len);
+    uint64_t error, struct lind_arg text, size_t len, unsigned flags);
 static inline int64_t lind_forward_denied(const struct lind_call *cx, uint64_t client,
-    uint64_t number, uint64_t error, struct lind_arg text, size_t len)
+    uint64_t number, uint64_t error, struct lind_arg text, size_t len, unsigned flags)
 {
 	return lind_import_call(1012, (int64_t)cx->target, (uint64_t)client, cx->args[0].cage,
 	    (uint64_t)number, cx->args[1].cage, (uint64_t)error, cx->args[2].cage, text.value,
-	    text.cage, (uint64_t)len, cx->args[4].cage, 0, cx->args[5].cage);
+	    text.cage, (uint64_t)len, cx->args[4].cage, (uint64_t)flags, cx->args[5].cage);
 }
 static inline int64_t lind_take_denied(const struct lind_call *cx, lind_denied_fn *on)
 {
 	return on(cx, (uint64_t)cx->args[0].value, (uint64_t)cx->args[1].value,
-	    (uint64_t)cx->args[2].value, cx->args[3], lind_size_(cx->args[4].value));
+	    (uint64_t)cx->args[2].value, cx->args[3], lind_size_(cx->args[4].value),
+	    (unsigned)cx->args[5].value);
+}
+
+typedef int64_t lind_follow_rules_fn(const struct lind_call *cx, struct lind_arg name, size_t len);
+static inline int64_t lind_forward_follow_rules(const struct lind_call *cx, struct lind_arg name,
+    size_t len)
+{
+	return lind_import_call(1013, (int64_t)cx->target, name.value, name.cage, (uint64_t)len,
+	    cx->args[1].cage, 0, cx->args[2].cage, 0, cx->args[3].cage, 0, cx->args[4].cage, 0,
+	    cx->args[5].cage);
+}
+static inline int64_t lind_take_follow_rules(const struct lind_call *cx, lind_follow_rules_fn *on)
+{
+	return on(cx, cx->args[0], lind_size_(cx->args[1].value));
+}
+
+typedef int64_t lind_next_rules_fn(const struct lind_call *cx, struct lind_arg answer, size_t len,
+    struct lind_arg to, size_t room);
+static inline int64_t lind_forward_next_rules(const struct lind_call *cx, struct lind_arg answer,
+    size_t len, struct lind_arg to, size_t room)
+{
+	return lind_import_call(1014, (int64_t)cx->target, answer.value, answer.cage, (uint64_t)len,
+	    cx->args[1].cage, to.value, to.cage, (uint64_t)room, cx->args[3].cage, 0,
+	    cx->args[4].cage, 0, cx->args[5].cage);
+}
+static inline int64_t lind_take_next_rules(const struct lind_call *cx, lind_next_rules_fn *on)
+{
+	return on(cx, cx->args[0], lind_size_(cx->args[1].value), cx->args[2],
+	    lind_size_(cx->args[3].value));
+}
+
+typedef int64_t lind_use_once_fn(const struct lind_call *cx, uint64_t number);
+static inline int64_t lind_forward_use_once(const struct lind_call *cx, uint64_t number)
+{
+	return lind_import_call(1015, (int64_t)cx->target, (uint64_t)number, cx->args[0].cage, 0,
+	    cx->args[1].cage, 0, cx->args[2].cage, 0, cx->args[3].cage, 0, cx->args[4].cage, 0,
+	    cx->args[5].cage);
+}
+static inline int64_t lind_take_use_once(const struct lind_call *cx, lind_use_once_fn *on)
+{
+	return on(cx, (uint64_t)cx->args[0].value);
 }
 
 #endif

@@ -1,0 +1,225 @@
+//! Rules that change while a sandbox runs: those that it was started with, and those that its user
+//! has added since. The newest counts most.
+
+use std::borrow::Cow;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+
+use super::line;
+use super::step::{self, Setting, Step, Value};
+
+/// The option of a grate that takes rules while it runs.
+const LIVE: &str = "--live";
+
+/// The most rules that are added to a sandbox.
+const MOST: usize = 200;
+
+/// The ending of a grate's name, which the names of rules do not have.
+const GRATE: &str = "_grate";
+
+/// The rules of a running sandbox.
+#[derive(Clone, Default)]
+pub struct Live {
+    /// The grates that take rules, with the options that they were started with.
+    base: Vec<Step>,
+    added: Vec<Added>,
+    last: u64,
+}
+
+/// A rule that was added.
+#[derive(Clone)]
+pub struct Added {
+    /// Its number, from 1.
+    pub number: u64,
+    /// Whether it allows, or denies.
+    pub allows: bool,
+    /// The rule as it was typed.
+    pub text: String,
+    rule: Rule,
+    /// The number of the permission, if it is for one use.
+    pub once: Option<u64>,
+    /// When it ends.
+    pub until: Option<Instant>,
+}
+
+/// A rule.
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum Rule {
+    /// A rule of the net grate.
+    Net(String),
+}
+
+/// How long a rule holds.
+#[derive(Clone, Copy, Default)]
+pub struct Holds {
+    /// The number of the permission, if it is for one use.
+    pub once: Option<u64>,
+    /// The time after which it ends.
+    pub longest: Option<Duration>,
+}
+
+impl Rule {
+    /// Parses HOST[:PORT] and rules of the net grate.
+    fn parse(text: &str) -> Result<Rule> {
+        ensure!(!text.contains(['\0', '\n']), "a rule has no line breaks");
+        Ok(Rule::Net(line::net_rule(text)?))
+    }
+
+    /// The grate that applies it.
+    fn grate(&self) -> &'static str {
+        match self {
+            Rule::Net(_) => "net",
+        }
+    }
+}
+
+impl Added {
+    fn settings(&self) -> Vec<Setting> {
+        match &self.rule {
+            Rule::Net(rule) => {
+                let name = if self.allows { "--allow" } else { "--deny" };
+                let once = self.once.map(|number| format!(" once:{number}")).unwrap_or_default();
+                vec![Setting::new(name, Value::text(format!("{rule}{once}")))]
+            }
+        }
+    }
+}
+
+impl Live {
+    /// The rules of a line that was made live.
+    pub fn of(line: &[Step]) -> Live {
+        Live { base: line.iter().filter(|step| is_live(step)).cloned().collect(), ..Live::default() }
+    }
+
+    /// Adds a rule, and returns its number and the grate that has to be told.
+    ///
+    /// # Errors
+    /// A mistake in the rule.
+    pub fn add(&mut self, allows: bool, text: &str, holds: Holds) -> Result<(u64, &'static str)> {
+        ensure!(
+            self.added.len() < MOST,
+            "there are {MOST} rules already; take some back by `lind-boot session revoke`"
+        );
+        let rule = Rule::parse(text)?;
+        let grate = rule.grate();
+        ensure!(self.step(grate).is_some(), "this session has no {grate} grate that could apply the rule");
+        ensure!(allows || holds.once.is_none(), "--once is for rules that allow");
+        self.last += 1;
+        let until = holds.longest.map(|longest| Instant::now().checked_add(longest).context("--for: too long"));
+        let (number, text, once) = (self.last, text.to_owned(), holds.once);
+        self.added.push(Added { number, allows, text, rule, once, until: until.transpose()? });
+        Ok((number, grate))
+    }
+
+    /// Takes back the rules with this text or number that were added, or those of the start, and
+    /// returns the grates that have to be told.
+    ///
+    /// # Errors
+    /// When there is no such rule.
+    pub fn revoke(&mut self, text: &str) -> Result<Vec<&'static str>> {
+        let number: Option<u64> = text.parse().ok();
+        let is_meant = |added: &Added| added.text == text || number == Some(added.number);
+        let mut grates: Vec<_> =
+            self.added.iter().filter(|added| is_meant(added)).map(|one| one.rule.grate()).collect();
+        self.added.retain(|added| !is_meant(added));
+        if grates.is_empty() {
+            grates.extend(self.revoke_of_start(text));
+        }
+        ensure!(!grates.is_empty(), "{text}: there is no such rule; `lind-boot session policy` lists them");
+        grates.dedup();
+        Ok(grates)
+    }
+
+    fn revoke_of_start(&mut self, text: &str) -> Option<&'static str> {
+        let rule = Rule::parse(text).ok()?;
+        let of_start = Added { number: 0, allows: true, text: String::new(), rule, once: None, until: None }.settings();
+        let (grate, step) = (Rule::parse(text).ok()?.grate(), self.step_mut(Rule::parse(text).ok()?.grate())?);
+        let before = step.settings.len();
+        step.settings.retain(|setting| !of_start.contains(setting));
+        (step.settings.len() < before).then_some(grate)
+    }
+
+    /// Takes back the rules whose time is over, or that `is_used` says were used, and returns the
+    /// grates that have to be told.
+    pub fn expire(&mut self, now: Instant, is_used: impl Fn(u64) -> bool) -> Vec<&'static str> {
+        let is_over = |added: &Added| added.until.is_some_and(|until| until <= now) || added.once.is_some_and(&is_used);
+        let mut grates: Vec<_> = self.added.iter().filter(|added| is_over(added)).map(|one| one.rule.grate()).collect();
+        self.added.retain(|added| !is_over(added));
+        grates.dedup();
+        grates
+    }
+
+    /// When the next rule ends.
+    pub fn next_end(&self) -> Option<Instant> {
+        self.added.iter().filter_map(|added| added.until).min()
+    }
+
+    /// The rules that were added, the newest first: they count in this order.
+    pub fn added(&self) -> impl Iterator<Item = &Added> {
+        self.added.iter().rev()
+    }
+
+    /// The rules that the sandbox was started with, as options of the grates that apply them.
+    pub fn of_start(&self) -> impl Iterator<Item = (&str, String)> {
+        self.base.iter().flat_map(|step| {
+            let options = step.settings.iter().filter(|setting| setting.name != LIVE);
+            options.map(|setting| (rules_name(step), words(setting)))
+        })
+    }
+
+    /// All rules of a grate, as options with a NUL behind each.
+    pub fn document(&self, grate: &str) -> Vec<u8> {
+        let added = self.added().filter(|added| added.rule.grate() == grate).flat_map(Added::settings);
+        let base = self.step(grate).into_iter().flat_map(|step| &step.settings);
+        // Files are opened at the start, and given once.
+        let base = base.filter(|setting| !matches!(setting.value, Value::Host(_))).cloned();
+        let settings: Vec<_> = added.chain(base).collect();
+        let words = step::words(&[Step { settings, ..Step::default() }]);
+        words.into_iter().skip(1).flat_map(|word| [word.as_encoded_bytes(), b"\0"].concat()).collect()
+    }
+
+    fn step(&self, grate: &str) -> Option<&Step> {
+        self.base.iter().find(|step| rules_name(step) == grate)
+    }
+
+    fn step_mut(&mut self, grate: &str) -> Option<&mut Step> {
+        self.base.iter_mut().find(|step| rules_name(step) == grate)
+    }
+}
+
+/// The names of the grates of a line that take rules while they run.
+pub fn names(line: &[Step]) -> Vec<String> {
+    line.iter().filter(|step| is_live(step)).map(|step| rules_name(step).to_owned()).collect()
+}
+
+fn is_live(step: &Step) -> bool {
+    step.settings.iter().any(|setting| setting.name == LIVE)
+}
+
+fn rules_name(step: &Step) -> &str {
+    step.grate.strip_suffix(GRATE).unwrap_or(&step.grate)
+}
+
+fn words(setting: &Setting) -> String {
+    let name = setting.name.trim_start_matches('-');
+    let value = setting.value.word();
+    let value = value.map(|value| Cow::from(format!("={}", value.to_string_lossy()))).unwrap_or_default();
+    format!("{name}{value}")
+}
+
+/// Makes the grates of a line take rules while they run.
+pub fn made_live(mut line: Vec<Step>) -> Vec<Step> {
+    if !line.iter().any(|step| step.grate == "net_grate") {
+        // The network's rules are those of the whole sandbox: in front of those of programs.
+        let at = line.iter().position(|step| matches!(&*step.grate, "program_grate" | "seccomp_grate"));
+        let free = Step::new("net_grate").with("--default", Value::text("allow"));
+        line.insert(at.unwrap_or(line.len()), free);
+    }
+    for step in &mut line {
+        if matches!(&*step.grate, "net_grate") {
+            step.settings.push(Setting::new(LIVE, Value::Flag));
+        }
+    }
+    line
+}
