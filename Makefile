@@ -54,6 +54,9 @@ demo: ## builds what it needs, and shows what Lind does; about 20 minutes the fi
 binfmt: all ## Linux starts programs for cages by itself, on the whole machine, as root; scripts/binfmt unregister ends it
 	@scripts/binfmt register
 
+wheel: all ## the Python package with an image, in dist; PORT="bash busybox" selects the image's ports, FULL=1 adds the whole image
+	@scripts/wheel.py $(if $(FULL),--full) $(PORT)
+
 install: ## what was built into PREFIX, below DESTDIR: runtime, compiler driver, C library, grates, lindfs
 	@scripts/install.sh install "$(DESTDIR)" "$(PREFIX)"
 
@@ -94,6 +97,7 @@ check: ## formatting, lints, generated files, language
 	cargo clippy --workspace --all-targets -- -D warnings
 	cargo run -q -p lind-abigen -- --check
 	src/sysroot/functions.py --check
+	python/generate.py --check
 	tests/docs/language.py
 	scripts/lint/run
 	@scripts/newer_patch.sh
@@ -107,4 +111,4 @@ clean: ## removes what was built
 	rm -rf build
 	$(MAKE) --no-print-directory -C grates clean
 
-.PHONY: all help setup tools gnu-tools demo quick programs sysroot cxx profile rust grates binfmt ports ports-test test readme-test unit-tests bench sandbench check deny clean
+.PHONY: all help setup tools gnu-tools demo quick programs sysroot cxx profile rust grates binfmt ports ports-test test readme-test unit-tests bench sandbench check deny clean wheel install uninstall

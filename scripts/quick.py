@@ -38,6 +38,7 @@ TESTS = [
     (r"tests/conformance/(\w+/\w+)", [r"\1"]),
     (r"tests/(grates/\w+)", [r"\1"]),
     (r"tests/(\w[\w-]*)/", [r"\1"]),
+    (r"python\b|scripts/wheel", ["python"]),
     (r"(docs|.*\.md)\b", ["docs"]),
     (r"scripts/(bench|\w*bench)", ["benchmarks"]),
     (r"scripts/(driver|bin|lind_compile)", ["driver"]),

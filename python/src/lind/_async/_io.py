@@ -1,0 +1,101 @@
+"""Input and output by asyncio. `_sync/_io.py` has the same with blocking calls; all other files of `_sync` are made of those of `_async`."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import os
+import subprocess
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from typing import TypeVar
+
+from .. import _forks
+from .._deadline import Deadline
+
+T = TypeVar("T")
+SIZE = 256 << 10
+
+AsyncLock = asyncio.Lock
+AsyncSemaphore = asyncio.Semaphore
+
+
+async def within(deadline: Deadline, work: Awaitable[T]) -> T:
+    """Waits no longer than that."""
+    try:
+        return await asyncio.wait_for(work, deadline.left())
+    except asyncio.TimeoutError:
+        raise TimeoutError from None
+
+
+class AsyncStream:
+    """A connection to a unix socket."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader, self._writer = reader, writer
+        _forks.register(self)
+
+    @classmethod
+    async def connect(cls, path: str, deadline: Deadline) -> AsyncStream:
+        """Connects."""
+        return cls(*await within(deadline, asyncio.open_unix_connection(path, limit=SIZE)))
+
+    def queue(self, parts: Sequence[bytes | memoryview]) -> None:
+        """Has bytes sent meanwhile, as the other side takes them."""
+        for part in parts:
+            self._writer.write(part)
+
+    async def flush(self, deadline: Deadline) -> None:
+        """Waits until most of what was queued has been sent."""
+        await within(deadline, self._writer.drain())
+
+    async def receive(self, deadline: Deadline) -> bytes:
+        """The next bytes; none at the end."""
+        return await within(deadline, self._reader.read(SIZE))
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether all that was queued has been sent."""
+        return self._writer.transport.get_write_buffer_size() == 0
+
+    def close(self) -> None:
+        """Closes it at once."""
+        self._writer.transport.abort()
+
+    def forked(self) -> None:
+        """In a child this is the parent's."""
+        socket = self._writer.get_extra_info("socket")
+        _forks.blind(-1 if socket is None else socket.fileno())
+
+
+async def call(callback: Callable[[T], object], argument: T) -> None:
+    """Calls back; waits for it if it is a coroutine."""
+    done = callback(argument)
+    if inspect.isawaitable(done):
+        await done
+
+
+_tasks: set[asyncio.Task[None]] = set()
+
+
+def spawn(work: Callable[[T], Coroutine[None, None, None]], argument: T) -> None:
+    """Has work done meanwhile."""
+    task = asyncio.get_running_loop().create_task(work(argument))
+    # The loop alone does not hold it.
+    _tasks.add(task)
+    task.add_done_callback(_tasks.discard)
+
+
+async def execute(words: Sequence[str | bytes | os.PathLike[str]], deadline: Deadline, patience: float = 0) -> tuple[int, str, str]:
+    """Runs a program of the host without input. Its exit status, output and errors. If nobody waits any more, it has `patience` seconds to end."""
+    process = await asyncio.create_subprocess_exec(*words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    try:
+        out, errors = await within(deadline, process.communicate())
+    except BaseException:
+        try:
+            await asyncio.wait_for(process.wait(), patience)
+        except asyncio.TimeoutError:
+            if process.returncode is None:
+                process.terminate()
+                await process.wait()
+        raise
+    return process.returncode or 0, out.decode(errors="replace"), errors.decode(errors="replace")

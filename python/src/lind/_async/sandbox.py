@@ -1,0 +1,229 @@
+"""A sandbox."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from .._deadline import Deadline
+from .._messages import word
+from .._options import Amount, Options, limits
+from ..errors import CommandError, CommandNotStarted, RequestError, TimeoutExpired
+from ..results import CommandInfo, Denial, Result, Stats, read_command, read_denials, read_stats
+from ._io import spawn
+from .denials import AsyncDenials
+from .files import AsyncFiles
+from .process import KEPT, AsyncProcess
+from .session import AsyncSession
+
+if TYPE_CHECKING:
+    from typing_extensions import Self, Unpack
+
+    from .._options import SandboxOptions
+
+Command = str | Sequence[str | bytes]
+
+
+class AsyncSandbox:
+    """A sandbox: directories of the host that commands see, and what they may do. It starts when it is first used, and ends when it is closed.
+
+    >>> async with AsyncSandbox() as sandbox:
+    ...     result = await sandbox.run("echo hello; exit 3")
+    >>> result.exit_code, result.stdout
+    (3, 'hello\\n')
+
+    `SandboxOptions` explains the keywords.
+    """
+
+    def __init__(self, **options: Unpack[SandboxOptions]) -> None:
+        self._options = Options(**options)
+        self._session = AsyncSession(self._options)
+        self.files = AsyncFiles(self._session)
+
+    @property
+    def name(self) -> str:
+        """The name of its session, for `lind-boot session`."""
+        return self._session.started.name
+
+    async def open(self) -> None:
+        """Starts the sandbox. Otherwise the first operation does that."""
+        await self._session.open()
+
+    async def close(self, timeout: float = 15.0) -> None:
+        """Ends the sandbox with all that runs in it, and removes what it has on the host."""
+        await self._session.close(timeout)
+
+    async def __aenter__(self) -> Self:
+        await self.open()
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
+        await self.close()
+
+    async def run(
+        self,
+        command: Command,
+        *,
+        timeout: float | None = None,
+        input: bytes | str | None = None,
+        env: Mapping[str, str] | None = None,
+        cwd: str | os.PathLike[str] | None = None,
+        check: bool = False,
+        max_output: int | None = KEPT,
+        on_stdout: Callable[[bytes], object] | None = None,
+        on_stderr: Callable[[bytes], object] | None = None,
+        memory: Amount | None = None,
+        cpu: Amount | None = None,
+        processes: int | None = None,
+    ) -> Result:
+        """Runs a command and waits for its end.
+
+        A text is run by a shell, a list is a program with its arguments. After `timeout` seconds the command is killed, and TimeoutExpired has what it
+        has written; the time in which a program is compiled does not count. With `check` a command that fails raises CommandError. Output beyond
+        `max_output` bytes is dropped. The callbacks get pieces of output as they come.
+
+        >>> async with AsyncSandbox() as sandbox:
+        ...     result = await sandbox.run(["cat"], input="some text")
+        >>> result.stdout
+        'some text'
+        """
+        process = await self._begin(command, stdin=input is not None, timeout=timeout, env=env, cwd=cwd, max_output=max_output, pty=None,
+                                    limits=limits(memory, cpu, processes, None, None))
+        async with process:
+            if input is not None:
+                process.feed(input.encode() if isinstance(input, str) else input)
+            result = await process.wait(on_stdout=on_stdout, on_stderr=on_stderr)
+        if result.timed_out is not None:
+            raise TimeoutExpired(process.command, result.timed_out, result.stdout_bytes, result.stderr_bytes, result)
+        if check and not result.ok:
+            raise CommandError(process.command, result)
+        return result
+
+    async def start(
+        self,
+        command: Command,
+        *,
+        pty: tuple[int, int] | None = None,
+        timeout: float | None = None,
+        env: Mapping[str, str] | None = None,
+        cwd: str | os.PathLike[str] | None = None,
+        stdin: bool = True,
+        max_output: int | None = None,
+        memory: Amount | None = None,
+        cpu: Amount | None = None,
+        processes: int | None = None,
+    ) -> AsyncProcess:
+        """Starts a command. `pty` is the size of a terminal for it, as columns and rows.
+
+        A program that is not there may raise CommandNotStarted only when the process is read or waited for.
+
+        >>> async with AsyncSandbox() as sandbox:
+        ...     async with await sandbox.start(["cat"]) as process:
+        ...         await process.write("one\\n")
+        ...         await process.close_stdin()
+        ...         result = await process.wait()
+        >>> result.stdout
+        'one\\n'
+        """
+        return await self._begin(command, stdin=stdin, timeout=timeout, env=env, cwd=cwd, max_output=max_output, pty=pty,
+                                 limits=limits(memory, cpu, processes, None, None))
+
+    async def attach(self, id: int, *, start: int = 0, timeout: float | None = None) -> AsyncProcess:
+        """Follows a command that was detached, by its number. Output before the byte `start` is left out."""
+        deadline = Deadline(self._options.request_timeout if timeout is None else timeout)
+        await self._session.open()
+        connection = await self._session.connect(deadline)
+        process = AsyncProcess(self._session, connection, f"command {id}")
+        try:
+            keys: dict[str, Any] = {"do": "attach", "id": id, "from": start}
+            await connection.send(deadline, **keys)
+            await process.begin(deadline)
+        except BaseException:
+            await process.close()
+            raise
+        return process
+
+    async def commands(self, timeout: float | None = None) -> list[CommandInfo]:
+        """The commands that run, and the last that have ended."""
+        message = await self._session.ask(timeout, do="list")
+        return [read_command(entry) for entry in message.keys["commands"]]
+
+    async def stats(self, timeout: float | None = None) -> Stats:
+        """The memory, time and files that the sandbox uses, and its limits."""
+        return read_stats((await self._session.ask(timeout, do="stats")).keys)
+
+    async def denials(self, *, since: int = 0, command: int | None = None, timeout: float | None = None) -> list[Denial]:
+        """The calls that were denied, of those that are kept: the last thousand. Only those behind the number `since`, or of a command.
+
+        >>> async with AsyncSandbox() as sandbox:
+        ...     result = await sandbox.run(": </dev/tcp/192.0.2.1/80")
+        ...     denials = await sandbox.denials()
+        >>> denials[0].arguments, denials[0].hint, denials == list(result.denials)
+        ('connect tcp 192.0.2.1:80', '--allow 192.0.2.1:80', True)
+        """
+        found: list[Denial] = []
+        more = True
+        while more:
+            keys = (await self._session.ask(timeout, do="denials", since=since, id=command)).keys
+            found += read_denials(keys.get("denials", []))
+            since, more = keys["last"], keys.get("more") is True
+        return found
+
+    async def follow_denials(self, timeout: float | None = None) -> AsyncDenials:
+        """The calls that are denied from now on, as they come."""
+        await self._session.open()
+        deadline = Deadline(self._options.request_timeout if timeout is None else timeout)
+        connection = await self._session.connect(deadline)
+        try:
+            last = (await connection.ask(deadline, do="denials", count=1)).keys["total"]
+            first = await connection.ask(deadline, do="denials", since=last, follow=True)
+        except BaseException:
+            connection.close()
+            raise
+        return AsyncDenials(self._session, connection, read_denials(first.keys.get("denials", [])))
+
+    async def on_denial(self, callback: Callable[[Denial], object]) -> None:
+        """Has a function called for each call that is denied from now on, until the sandbox ends."""
+        spawn((await self.follow_denials()).tell, callback)
+
+    async def _begin(
+        self,
+        command: Command,
+        *,
+        stdin: bool,
+        timeout: float | None,
+        env: Mapping[str, str] | None,
+        cwd: str | os.PathLike[str] | None,
+        max_output: int | None,
+        pty: tuple[int, int] | None,
+        limits: dict[str, str],
+    ) -> AsyncProcess:
+        words = [self._options.shell, "-c", command] if isinstance(command, str) else list(command)
+        shown = command if isinstance(command, str) else " ".join(os.fsdecode(part) for part in words)
+        given = {**self._options.env, **(env or {})}
+        keys: dict[str, Any] = {
+            "argv": [word(part) for part in words],
+            "env": [word(f"{name}={value}") for name, value in given.items()],
+            "workdir": None if cwd is None else word(cwd),
+            "timeout": timeout,
+            "limits": limits or None,
+            "stdin": stdin,
+            "max_output": max_output,
+            "terminal": None if pty is None else {"files": [0, 1, 2], "size": [pty[1], pty[0]]},
+        }
+        await self._session.open()
+        deadline = Deadline(None)
+        connection = await self._session.connect(deadline)
+        process = AsyncProcess(self._session, connection, shown, max_output)
+        try:
+            await connection.send(deadline, do="exec", **keys)
+            await process.begin(deadline)
+        except RequestError as why:
+            await process.close()
+            raise CommandNotStarted(str(why), why.status, why.errno) from None
+        except BaseException:
+            await process.close()
+            raise
+        return process

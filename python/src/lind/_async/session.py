@@ -1,0 +1,172 @@
+"""The session that a sandbox is: its start, its end, and connections to it."""
+
+from __future__ import annotations
+
+import os
+import weakref
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+from .. import _forks
+from .._deadline import Deadline
+from .._images import find
+from .._messages import Message
+from .._options import Options
+from .._runtime import Started, forget, give_up, new_name, program, why
+from ..errors import LindError, SandboxError, TimeoutExpired
+from ._io import AsyncLock, AsyncSemaphore, execute
+from .connection import AsyncConnection
+
+# How many connections wait for the next request.
+SPARE = 4
+# How many requests for files may be carried out at once: a session has 16 programs for them, and
+# watches take some.
+FILES = 8
+# The seconds after which a silent session is asked whether it is there, and those that it has to
+# answer.
+SILENCE, ANSWER = 30.0, 10.0
+# The seconds that a start has to end which nobody waits for any more. A session is told to end when
+# it has started: earlier it may miss that.
+PATIENCE = 10.0
+
+
+class AsyncSession:
+    """A session of `lind-boot`, started when it is first used."""
+
+    def __init__(self, options: Options) -> None:
+        self.options = options
+        self.files = AsyncSemaphore(FILES)
+        self._started: Started | None = None
+        self._lock = AsyncLock()
+        self._spare: list[AsyncConnection] = []
+        self._closed = False
+        self._end: Callable[[], object] | None = None
+        _forks.register(self)
+
+    @property
+    def started(self) -> Started:
+        """Where it is."""
+        if self._started is None:
+            raise SandboxError("the sandbox has not been started")
+        return self._started
+
+    async def open(self) -> None:
+        """Starts it, unless it has been started."""
+        if self._started is not None and not self._closed:
+            return
+        async with self._lock:
+            if self._closed:
+                raise SandboxError("the sandbox is closed")
+            if self._started is None:
+                self._started = await self._start()
+                self._end = weakref.finalize(self, self._started.stop)
+
+    async def _start(self) -> Started:
+        seconds, name = self.options.start_timeout, new_name()
+        image = find(self.options.image)
+        words = [str(program()), "session", "start", f"--die-with-parent={os.getpid()}", "--json", *([f"--image={image}"] if image else []), *self.options.words(), name]
+        try:
+            status, said, errors = await execute(words, Deadline(seconds), PATIENCE)
+        except TimeoutError:
+            give_up(name)
+            raise SandboxError(f"the sandbox has not started within {seconds:g} seconds") from None
+        except BaseException:
+            give_up(name)
+            raise
+        if status != 0:
+            forget(name)
+            raise SandboxError(f"the sandbox cannot be started: {why(errors)}")
+        return Started.read(said)
+
+    async def close(self, timeout: float) -> None:
+        """Ends it. Commands that still run are killed."""
+        async with self._lock:
+            started, was_closed = self._started, self._closed
+            self._closed = True
+            if started is None or was_closed:
+                return
+            try:
+                if started.is_own:
+                    await self._stop(Deadline(timeout))
+            except (LindError, OSError):
+                # It has ended already, or will with this process.
+                pass
+            finally:
+                while self._spare:
+                    self._spare.pop().close()
+                if self._end is not None:
+                    self._end()
+
+    async def _stop(self, deadline: Deadline) -> None:
+        async with self.connection(deadline) as connection:
+            await connection.ask(deadline, do="signal", signal="KILL", all=True)
+            await connection.ask(deadline, do="stop")
+            while True:
+                # It closes the connection when all has ended.
+                await connection.receive(deadline)
+
+    @asynccontextmanager
+    async def connection(self, deadline: Deadline) -> AsyncIterator[AsyncConnection]:
+        """A connection for one request, which is kept for the next unless something fails."""
+        connection = await self.connect(deadline)
+        try:
+            yield connection
+        except BaseException:
+            connection.close()
+            raise
+        self.keep(connection)
+
+    async def connect(self, deadline: Deadline) -> AsyncConnection:
+        """A connection."""
+        try:
+            return self._spare.pop()
+        except IndexError:
+            pass
+        return await AsyncConnection.open(self.started.socket, deadline)
+
+    def keep(self, connection: AsyncConnection) -> None:
+        """Keeps a connection that carries no request."""
+        if connection.is_idle and len(self._spare) < SPARE and not self._closed:
+            self._spare.append(connection)
+        else:
+            connection.close()
+
+    async def ask(self, timeout: float | None, body: bytes | memoryview = b"", **keys: Any) -> Message:
+        """The answer to a request that has one."""
+        await self.open()
+        seconds = self.options.request_timeout if timeout is None else timeout
+        try:
+            deadline = Deadline(seconds)
+            async with self.connection(deadline) as connection:
+                return await connection.ask(deadline, body, **keys)
+        except TimeoutExpired:
+            raise
+        except TimeoutError:
+            raise TimeoutExpired(str(keys["do"]), seconds) from None
+
+    async def await_message(self, connection: AsyncConnection, deadline: Deadline) -> Message:
+        """The next message of a connection. Raises SandboxError if the session does not answer any more."""
+        while True:
+            try:
+                return await connection.receive(deadline.within(SILENCE))
+            except TimeoutExpired:
+                raise
+            except TimeoutError:
+                deadline.left()
+            await self._look()
+
+    async def _look(self) -> None:
+        """Asks the session whether it is there."""
+        try:
+            deadline = Deadline(ANSWER)
+            async with self.connection(deadline) as other:
+                await other.ask(deadline, do="hello")
+        except TimeoutError:
+            raise SandboxError("the session does not answer") from None
+
+    def forked(self) -> None:
+        """A child has its own connections, and does not end the session."""
+        self._spare = []
+        self._lock = AsyncLock()
+        self.files = AsyncSemaphore(FILES)

@@ -1,0 +1,79 @@
+"""The images that wheels bring: the directories with the tools of sandboxes.
+
+A wheel cannot hold links, and an image has hundreds. So it is a tar, unpacked into the user's cache when it is first used. `images/NAME.tar` beside the
+runner is the image NAME, `images/NAME.id` its hash; other wheels add their own.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import tarfile
+import tempfile
+import time
+from pathlib import Path
+
+from ._runtime import BUNDLE
+from .errors import SandboxError
+
+# The image of the wheel itself.
+BASE = "base"
+# The seconds after which an image that nobody has used is removed, when another is unpacked.
+OLD = 30 * 24 * 3600
+
+
+def find(wanted: str | os.PathLike[str] | None) -> str | None:
+    """The directory of an image, by its name or its path; None for the one that lind-boot has."""
+    if wanted is not None and os.sep in os.fspath(wanted):
+        return os.fspath(wanted)
+    name = BASE if wanted is None else os.fspath(wanted)
+    tar = BUNDLE / "images" / f"{name}.tar"
+    if not tar.exists():
+        return None if wanted is None else os.fspath(wanted)
+    target = _cache() / f"{name}-{tar.with_suffix('.id').read_text().strip()}"
+    if target.exists():
+        os.utime(target)
+    else:
+        _unpack(tar, target)
+    return str(target)
+
+
+def _cache() -> Path:
+    """The directory of unpacked images, which no other user can enter."""
+    user = os.geteuid()
+    home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    for folder in (Path(home, "lind-sandbox"), Path(f"/tmp/lind-{user}", "images")):
+        try:
+            folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            folder.mkdir(mode=0o700, exist_ok=True)
+            found = folder.lstat()
+        except OSError:
+            continue
+        if stat.S_ISDIR(found.st_mode) and found.st_uid == user and not found.st_mode & 0o022 and os.access(folder, os.W_OK):
+            return folder
+    raise SandboxError(f"no place for the image of the sandbox: {home}/lind-sandbox must be a directory of yours that nobody else can change")
+
+
+def _unpack(tar: Path, target: Path) -> None:
+    """Unpacks an image in one step, as others see it."""
+    for old in target.parent.iterdir():
+        if time.time() - old.lstat().st_mtime > OLD:
+            shutil.rmtree(old, ignore_errors=True)
+    new = Path(tempfile.mkdtemp(prefix=".new-", dir=target.parent))
+    try:
+        with tarfile.open(tar) as archive:
+            # It comes with this package. Older versions of Python have no filters.
+            if hasattr(tarfile, "fully_trusted_filter"):
+                archive.extractall(new, filter="fully_trusted")
+            else:
+                archive.extractall(new)
+        new.chmod(0o755)
+        try:
+            new.rename(target)
+        except OSError:
+            # Another process was faster.
+            if not target.is_dir():
+                raise
+    finally:
+        shutil.rmtree(new, ignore_errors=True)

@@ -1,0 +1,323 @@
+"""The results of operations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from typing import Any
+
+from ._messages import ProtocolError, text, text_or_none
+
+__all__ = ["Amount", "Change", "CommandInfo", "Copied", "Denial", "FileInfo", "Output", "Result", "Stats"]
+
+
+@dataclass(frozen=True)
+class Denial:
+    """A call that was denied.
+
+    `message` is the line that the command got on its standard error. `arguments` says what was asked for, `rule` why it was denied, `hint` which option
+    would allow it, and `instead` what the command can do. `command` is the number of the command, `times` how often the same call was denied within a
+    second. `error` is None if the programs were killed instead, as for a limit. Names in the texts are of the guest's making.
+    """
+
+    id: int
+    message: str
+    grate: str
+    rule: str
+    program: str
+    arguments: str
+    call: str | None = None
+    error: str | None = None
+    hint: str | None = None
+    instead: str | None = None
+    command: int | None = None
+    time: float = 0.0
+    times: int = 1
+
+    def __str__(self) -> str:
+        return self.message
+
+    @property
+    def limit(self) -> str | None:
+        """The name of the limit that was reached, if it is one."""
+        return self.rule.removeprefix("limit ") if self.rule.startswith("limit ") else None
+
+
+@dataclass(frozen=True)
+class Result:
+    """How a command has ended, and what it has written.
+
+    `exit_code` is the exit status, or 128 + n if signal n ended the command. `wall` is how many seconds it ran. `timed_out` are the seconds of the
+    timeout, if it was killed for that. `dropped` is how many bytes were written beyond `max_output`. `denied` is how many calls were denied, and
+    `denials` are the first of them.
+    """
+
+    exit_code: int
+    stdout_bytes: bytes = field(default=b"", repr=False)
+    stderr_bytes: bytes = field(default=b"", repr=False)
+    signal: int | None = None
+    timed_out: float | None = None
+    wall: float = 0.0
+    dropped: int = 0
+    denied: int = 0
+    denials: tuple[Denial, ...] = ()
+    note: str | None = None
+
+    @property
+    def limit(self) -> str | None:
+        """The limit that has ended the command, if one has: "timeout", "cpu" and so on."""
+        if self.timed_out is not None:
+            return "timeout"
+        killed = (denial.limit for denial in self.denials if denial.error is None)
+        return next(killed, None) if not self.ok else None
+
+    @property
+    def stdout(self) -> str:
+        """The standard output as text, or what was shown on the terminal. Bytes that are not UTF-8 become U+FFFD."""
+        return self.stdout_bytes.decode(errors="replace")
+
+    @property
+    def stderr(self) -> str:
+        """The standard error as text."""
+        return self.stderr_bytes.decode(errors="replace")
+
+    @property
+    def ok(self) -> bool:
+        """Whether the exit status is 0."""
+        return self.exit_code == 0
+
+
+@dataclass(frozen=True)
+class Output:
+    """A piece of output. `stream` is "stdout", "stderr" or "terminal", `lost` how many bytes before it are not kept any more."""
+
+    stream: str
+    data: bytes
+    at: int = 0
+    lost: int = 0
+
+    @property
+    def text(self) -> str:
+        """The piece as text. A character that is cut at its end becomes U+FFFD: join the data of pieces first where that matters."""
+        return self.data.decode(errors="replace")
+
+
+@dataclass(frozen=True)
+class FileInfo:
+    """A file of a sandbox. `type` is "file", "directory", "link", "fifo", "socket", "character device" or "block device"."""
+
+    name: str
+    type: str
+    size: int
+    mode: int
+    mtime: float
+    uid: int
+    gid: int
+    links: int
+    inode: int
+    target: str | None = None
+    errno: str | None = None
+
+    @property
+    def is_file(self) -> bool:
+        """Whether it is a regular file."""
+        return self.type == "file"
+
+    @property
+    def is_dir(self) -> bool:
+        """Whether it is a directory."""
+        return self.type == "directory"
+
+    @property
+    def is_link(self) -> bool:
+        """Whether it is a symbolic link."""
+        return self.type == "link"
+
+    @property
+    def modified(self) -> datetime:
+        """When it was changed last."""
+        return datetime.fromtimestamp(self.mtime, timezone.utc)
+
+
+@dataclass(frozen=True)
+class CommandInfo:
+    """A command of a sandbox that runs, or has ended not long ago."""
+
+    id: int
+    pid: int | None
+    line: str
+    started: float
+    seconds: float
+    terminal: bool
+    detached: bool
+    output: int
+    result: Result | None = None
+
+
+@dataclass(frozen=True)
+class Change:
+    """A change in a directory that is watched. `kind` is "created", "removed", "modified", "written", "attributes", "moved_from", "moved_to", or
+    "overflow" where changes were lost."""
+
+    kind: str
+    name: str
+    is_dir: bool
+
+
+@dataclass(frozen=True)
+class Copied:
+    """A copy: how many files it has, and the names of those that were left out, since they are devices, sockets or FIFOs; the first hundred."""
+
+    count: int
+    skipped: tuple[str, ...] = ()
+    skips: int = 0
+
+
+@dataclass(frozen=True)
+class Amount:
+    """How much is used of something, the most that was, and its limit. None is what is not known: an amount without a limit is mostly not counted."""
+
+    used: float | None = None
+    peak: float | None = None
+    limit: float | None = None
+
+
+@dataclass(frozen=True)
+class Stats:
+    """The amounts that a sandbox uses. Sizes are bytes, times seconds; `resident` is the host's memory, `read` and `written` are bytes from and to disks."""
+
+    seconds: float
+    commands: int
+    denials: int
+    cpu: Amount
+    memory: Amount
+    processes: Amount
+    threads: Amount
+    open_files: Amount
+    disk: Amount
+    resident: int | None = None
+    read: int | None = None
+    written: int | None = None
+
+
+def _number(keys: Mapping[str, Any], key: str) -> int:
+    value = keys.get(key)
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise ProtocolError(f"{key}: expected a number, not {value!r}")
+    return value
+
+
+def _seconds(keys: Mapping[str, Any], key: str) -> float:
+    value = keys.get(key)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ProtocolError(f"{key}: expected a number, not {value!r}")
+    return float(value)
+
+
+def _object(value: object) -> Mapping[str, Any]:
+    if not isinstance(value, dict):
+        raise ProtocolError(f"expected an object, not {value!r}")
+    return value
+
+
+def read_end(value: object, stdout: bytes = b"", stderr: bytes = b"", note: object = None) -> Result:
+    """The result of an `ended` event."""
+    keys = _object(value)
+    signal = None if keys.get("signal") is None else _number(keys, "signal")
+    return Result(
+        exit_code=128 + signal if signal is not None else _number(keys, "status"),
+        stdout_bytes=stdout,
+        stderr_bytes=stderr,
+        signal=signal,
+        timed_out=None if keys.get("timed_out") is None else _seconds(keys, "timed_out"),
+        wall=_seconds(keys, "wall"),
+        dropped=_number(keys, "dropped") if "dropped" in keys else 0,
+        denied=_number(keys, "denied") if "denied" in keys else 0,
+        denials=read_denials(keys.get("denials", [])),
+        note=text_or_none(note),
+    )
+
+
+def read_output(keys: Mapping[str, Any], body: bytes) -> Output:
+    """The piece of an `output` event."""
+    return Output(text(keys["output"]), body, _number(keys, "at"), _number(keys, "lost") if "lost" in keys else 0)
+
+
+def read_file(value: object) -> FileInfo:
+    """An entry of a directory."""
+    keys = _object(value)
+    numbers = {key: _number(keys, key) for key in ("size", "mode", "uid", "gid", "links", "inode")}
+    return FileInfo(text(keys.get("name")), text(keys.get("type")), mtime=_seconds(keys, "mtime"), target=text_or_none(keys.get("target")),
+                    errno=text_or_none(keys.get("errno")), **numbers)
+
+
+def read_command(value: object) -> CommandInfo:
+    """An entry of the list of commands."""
+    keys = _object(value)
+    return CommandInfo(
+        id=_number(keys, "id"),
+        pid=None if keys.get("pid") is None else _number(keys, "pid"),
+        line=text(keys.get("line")),
+        started=_seconds(keys, "started"),
+        seconds=_seconds(keys, "seconds"),
+        terminal=keys.get("terminal") is True,
+        detached=keys.get("detached") is True,
+        output=0 if keys.get("output") is None else _number(keys, "output"),
+        result=read_end(keys["ended"]) if "ended" in keys else None,
+    )
+
+
+def read_change(keys: Mapping[str, Any]) -> Change:
+    """An event of `watch`."""
+    return Change(text(keys.get("event")), text(keys.get("name")), keys.get("directory") is True)
+
+
+def read_copied(keys: Mapping[str, Any]) -> Copied:
+    """The end of a copy."""
+    skipped = keys.get("skipped")
+    names = tuple(text(name) for name in skipped) if isinstance(skipped, list) else ()
+    return Copied(_number(keys, "count"), names, _number(keys, "skips") if "skips" in keys else len(names))
+
+
+def read_denials(value: object) -> tuple[Denial, ...]:
+    """Denials that were reported."""
+    if not isinstance(value, list):
+        raise ProtocolError(f"denials: expected a list, not {value!r}")
+    return tuple(_denial(entry) for entry in value)
+
+
+def _denial(value: object) -> Denial:
+    keys = _object(value)
+    message, grate, rule, program, arguments = (text(keys.get(key)) for key in ("message", "grate", "rule", "program", "arguments"))
+    call, error, hint, instead = (text_or_none(keys.get(key)) for key in ("call", "error", "hint", "instead"))
+    command = None if keys.get("command") is None else _number(keys, "command")
+    return Denial(_number(keys, "id"), message, grate, rule, program, arguments, call, error, hint, instead, command, _seconds(keys, "time"),
+                  _number(keys, "times"))
+
+
+def read_stats(keys: Mapping[str, Any]) -> Stats:
+    """The answer to `stats`."""
+
+    def amount(name: str) -> Amount:
+        parts = _object(keys.get(name))
+        return Amount(*(None if parts.get(key) is None else _seconds(parts, key) for key in ("used", "peak", "limit")))
+
+    def count(name: str, key: str) -> int | None:
+        parts = _object(keys.get(name))
+        return None if parts.get(key) is None else _number(parts, key)
+
+    return Stats(
+        seconds=_seconds(keys, "seconds"),
+        commands=_number(keys, "commands"),
+        denials=_number(keys, "denials"),
+        cpu=amount("cpu"),
+        memory=amount("memory"),
+        processes=amount("cages"),
+        threads=amount("threads"),
+        open_files=amount("files"),
+        disk=amount("disk"),
+        resident=count("memory", "resident"),
+        read=count("io", "read"),
+        written=count("io", "written"),
+    )

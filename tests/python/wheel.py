@@ -1,0 +1,128 @@
+"""The wheel: it works where nothing else is installed and with an empty home, and it compiles nothing there."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from tools import TOP
+
+PORTS = ("busybox", "bash")
+SIGNATURE = 64
+
+
+class Failed(Exception):
+    """The reason of a failure."""
+
+
+def same(what: str, got: object, expected: object) -> None:
+    if got != expected:
+        raise Failed(f"{what}: {got!r}, expected {expected!r}")
+
+
+class World:
+    """A wheel of a few ports, installed into a directory."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.site, self.home = folder, folder / "site", folder / "home"
+        self.wheel = self.build("first")
+        self.home.mkdir()
+        command = [sys.executable, "-m", "pip", "install", "-q", "--no-index", "--root-user-action=ignore", "--disable-pip-version-check", "--target", self.site, self.wheel]
+        subprocess.run(command, check=True)
+
+    def build(self, name: str) -> Path:
+        """Builds the wheel."""
+        subprocess.run([TOP / "scripts" / "wheel.py", "--out", self.folder / name, *PORTS], check=True, stdout=subprocess.DEVNULL)
+        return next((self.folder / name).glob("lind_sandbox-*.whl"))
+
+    def run(self, *words: str) -> str:
+        """Runs a program that sees the wheel alone, and returns its output."""
+        known = {"PATH": f"{self.site}/bin:/usr/bin:/bin", "PYTHONPATH": str(self.site), "HOME": str(self.home), "XDG_RUNTIME_DIR": str(self.folder)}
+        done = subprocess.run(words, cwd=self.home, env=known, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise Failed(f"{words}: status {done.returncode}: {done.stdout}{done.stderr}")
+        return done.stdout
+
+    def python(self, text: str) -> str:
+        return self.run(sys.executable, "-c", f"import lind\n{text}")
+
+    def code(self) -> dict[bytes, Path]:
+        """The code that it brings."""
+        return {path.read_bytes(): path for path in (self.site / "lind" / "_bundle" / "lib" / "lind" / "code").glob("*.code")}
+
+    def cached(self) -> list[bytes]:
+        """The code that was compiled or taken over, without its signatures."""
+        large = (path.read_bytes() for path in (self.home / ".cache" / "lind").rglob("*") if path.is_file() and path.stat().st_size > 4096)
+        return [data[:-SIGNATURE] for data in large]
+
+
+def the_first_command_compiles_nothing(world: World) -> None:
+    same("output", world.python("print(lind.run('echo hello | tr a-z A-Z').stdout)"), "HELLO\n\n")
+    brought = world.code()
+    ours = [data in brought for data in world.cached()]
+    if not ours or not all(ours):
+        raise Failed(f"{ours.count(False)} of {len(ours)} programs were compiled here")
+
+
+def its_links_are_there(world: World) -> None:
+    same("a link", world.python("with lind.Sandbox() as sandbox:\n    print(sandbox.files.stat('/bin/ls', follow=False).target)"), "busybox\n")
+
+
+def code_that_was_changed_is_not_used(world: World) -> None:
+    folder = world.site / "lind" / "_bundle" / "lib" / "lind" / "code"
+    kept = world.folder / "kept"
+    shutil.copytree(folder, kept)
+    try:
+        for path in folder.glob("*.code"):
+            data = bytearray(path.read_bytes())
+            data[len(data) // 2] ^= 1
+            path.write_bytes(data)
+        shutil.rmtree(world.home / ".cache" / "lind")
+        changed = world.code()
+        same("output", world.python("print(lind.run('echo still').stdout.strip())"), "still\n")
+        if any(data in changed for data in world.cached()):
+            raise Failed("code that was changed is in the cache")
+    finally:
+        shutil.rmtree(folder)
+        kept.rename(folder)
+
+
+def the_command_is_there(world: World) -> None:
+    same("run", world.run("lind-boot", "run", "--", "bash", "-c", "echo $((6 * 7))"), "42\n")
+    if "/_bundle/" not in world.run("lind-boot", "doctor", "--json"):
+        raise Failed("the doctor sees another installation")
+
+
+def the_same_tree_gives_the_same_bytes(world: World) -> None:
+    again = world.build("second")
+    same("bytes", again.read_bytes() == world.wheel.read_bytes(), True)
+
+
+TESTS: list[Callable[[World], None]] = [
+    the_first_command_compiles_nothing, its_links_are_there, code_that_was_changed_is_not_used, the_command_is_there, the_same_tree_gives_the_same_bytes]
+
+
+def run_all() -> dict[str, int]:
+    """How many passed and failed."""
+    counts = {"passed": 0, "failed": 0}
+    folder = Path(tempfile.mkdtemp(prefix="lind-wheel-"))
+    try:
+        world = World(folder)
+        for test in TESTS:
+            try:
+                test(world)
+                counts["passed"] += 1
+                print(f"PASS wheel: {test.__name__}", flush=True)
+            except (Failed, OSError, subprocess.SubprocessError) as why:
+                counts["failed"] += 1
+                print(f"FAIL wheel: {test.__name__}: {why}", flush=True)
+    except subprocess.CalledProcessError as why:
+        counts["failed"] += 1
+        print(f"FAIL wheel: {why}", flush=True)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    return counts
