@@ -103,7 +103,7 @@ impl super::AsyncIo {
                 gone.push(*id);
             }
             if let Some(letter) = letter {
-                letter.send(kernel, Event::Lease);
+                letter.send(kernel, Event::Message);
             }
         }
         self.forget_leases(&gone);

@@ -11,6 +11,7 @@
 //! [`Permission`].
 
 mod lease;
+mod notify;
 mod owner;
 mod thread;
 

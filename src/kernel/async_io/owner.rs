@@ -35,8 +35,9 @@ pub(super) enum Event {
     Urgent,
     /// The other end has been closed.
     Gone,
-    /// Somebody waits for the end of its lease.
-    Lease,
+    /// Something has happened about it: an open waits for the end of its lease, or a directory has
+    /// changed.
+    Message,
 }
 
 /// A signal that is to be sent, without its event.
@@ -75,7 +76,7 @@ impl Event {
             Event::Error => (4, 0x8),
             Event::Priority | Event::Urgent => (5, 0x82),
             Event::Gone => (6, 0x18),
-            Event::Lease => (3, 0x441),
+            Event::Message => (3, 0x441),
         }
     }
 }

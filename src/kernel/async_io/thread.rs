@@ -15,6 +15,7 @@ use rustix::event::{EventfdFlags, Timespec, eventfd};
 
 use super::Notice;
 use super::lease::OFTEN;
+use super::notify::Directories;
 use super::owner::{Event, Letter};
 use crate::Kernel;
 use crate::host::errno;
@@ -36,6 +37,8 @@ struct State {
     last: u64,
     /// The files that have leases, and the number of each lease.
     leases: Vec<(u64, Weak<Notice>)>,
+    /// The directories that are watched, once there was one.
+    directories: Option<Directories>,
     /// At how many entries those of closed files are dropped next.
     full: usize,
 }
@@ -84,6 +87,12 @@ impl LastWords {
 
 /// The number of `LastWords` among the files' numbers.
 const LAST_WORDS: u64 = 0;
+
+/// The number of `Directories` among them.
+const DIRECTORIES: u64 = u64::MAX;
+
+/// How long directories rest after a look: what happens there costs the thread no more than that.
+const REST: Nanos = 1_000_000;
 
 /// The host reports a file once, until it has been looked at.
 const ONCE: EventFlags = EventFlags::IN.union(EventFlags::ONESHOT);
@@ -149,6 +158,32 @@ impl AsyncIo {
         }
     }
 
+    /// Acts on the directories that are watched.
+    ///
+    /// # Errors
+    /// The errors of `act`; EMFILE; EAGAIN without a thread that looks at them.
+    pub(super) fn with_directories(
+        &self,
+        kernel: &Arc<Kernel>,
+        act: impl FnOnce(&mut Directories) -> Result<()>,
+    ) -> Result<()> {
+        let mut state = self.state();
+        let (epoll, _) = self.thread(kernel, &mut state)?;
+        if let Some(directories) = &mut state.directories {
+            return act(directories);
+        }
+        let mut directories = Directories::new()?;
+        epoll::add(&*epoll, directories.host(), EventData::new_u64(DIRECTORIES), ONCE).map_err(errno)?;
+        let result = act(&mut directories);
+        state.directories = Some(directories);
+        result
+    }
+
+    /// The files to signal about after changes in directories, and the number of each.
+    pub(super) fn news_of_directories(&self) -> Vec<(Arc<Notice>, i32)> {
+        self.state().directories.as_mut().map_or_else(Vec::new, Directories::take)
+    }
+
     /// The epoll instance of the thread, which is started if it was not, and its bell.
     fn thread(&self, kernel: &Arc<Kernel>, state: &mut State) -> Result<(Arc<OwnedFd>, Arc<LastWords>)> {
         if let Some(both) = &state.epoll {
@@ -194,6 +229,11 @@ fn serve(kernel: &Weak<Kernel>, epoll: &OwnedFd, last: &LastWords) {
                 last.tell(&kernel);
                 continue;
             }
+            if id == DIRECTORIES {
+                kernel.async_io.look_at_directories(&kernel);
+                later.insert((now() + REST, id));
+                continue;
+            }
             match look(&kernel, id) {
                 Some(time) => drop(later.insert((time, id))),
                 None => wait_again(&kernel, epoll, id),
@@ -234,6 +274,13 @@ fn look(kernel: &Kernel, id: u64) -> Option<Nanos> {
 }
 
 fn wait_again(kernel: &Kernel, epoll: &OwnedFd, id: u64) {
+    if id == DIRECTORIES {
+        let state = kernel.async_io.state();
+        if let Some(directories) = &state.directories {
+            let _ = epoll::modify(epoll, directories.host(), EventData::new_u64(id), ONCE);
+        }
+        return;
+    }
     if let Some(notice) = kernel.async_io.notice(id) {
         notice.with_watch(id, |watch| epoll::modify(epoll, &watch.epoll, EventData::new_u64(id), ONCE));
     }

@@ -38,7 +38,7 @@ pub(super) static ENTRIES: &[Entry] =
 static FS: &[Entry] = &[
     fixed!("aio-max-nr", "65536"),
     fixed!("aio-nr", "0"),
-    fixed!("dir-notify-enable", "0"),
+    fixed!("dir-notify-enable", "1"),
     folder("epoll", &[text("max_user_watches", file_max)]),
     text("file-max", file_max),
     text("file-nr", file_nr),

@@ -1,13 +1,10 @@
-/* Leases and notices of directories: given, or refused as by a Linux whose settings say that it
- * gives none. */
+/* Leases: given, or refused as by a Linux whose settings say that it gives none. */
 #include "check.h"
 
 #include <poll.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-
-#define MULTISHOT 0x80000000u
 
 static int enabled(const char *path)
 {
@@ -146,43 +143,12 @@ static void check_leases(int on)
 		check_broken();
 }
 
-static volatile sig_atomic_t told;
-
-static void note(int number)
-{
-	(void)number;
-	told++;
-}
-
-static void check_notices(int on)
-{
-	int folder = open("d", O_RDONLY | O_DIRECTORY), fd = open("f", O_RDONLY);
-
-	NEED(folder >= 0 && fd >= 0);
-	signal(SIGIO, note);
-	if (on) {
-		CHECK_EQ(fcntl(folder, F_NOTIFY, DN_CREATE | (int)MULTISHOT), 0);
-		close(check_file("d/new", ""));
-		CHECK_EQ(unlink("d/new"), 0);
-		CHECK_EQ(told, 1);
-		CHECK_ERRNO(fcntl(fd, F_NOTIFY, DN_CREATE), ENOTDIR);
-	} else {
-		CHECK_ERRNO(fcntl(folder, F_NOTIFY, DN_CREATE), EINVAL);
-		CHECK_ERRNO(fcntl(fd, F_NOTIFY, DN_CREATE), EINVAL);
-	}
-	/* There is nothing that cannot be given up. */
-	CHECK_EQ(fcntl(folder, F_NOTIFY, 0), 0);
-	CHECK_ERRNO(fcntl(999, F_NOTIFY, DN_CREATE), EBADF);
-	close(folder), close(fd);
-}
-
 int main(void)
 {
 	close(check_file("f", "text"));
 	alarm(20);
-	NEED(chmod("f", 0644) == 0 && mkdir("d", 0700) == 0);
+	NEED(chmod("f", 0644) == 0);
 	check_leases(enabled("/proc/sys/fs/leases-enable"));
-	check_notices(enabled("/proc/sys/fs/dir-notify-enable"));
-	CHECK_EQ(unlink("f") | rmdir("d"), 0);
+	CHECK_EQ(unlink("f"), 0);
 	return check_done();
 }

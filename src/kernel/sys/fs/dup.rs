@@ -17,8 +17,6 @@ const FD_CLOEXEC: i32 = 1;
 /// The flags that F_SETFL changes: O_APPEND, O_NONBLOCK, O_DIRECT, O_NOATIME. O_ASYNC is the
 /// kernel's own; Linux passes over the rest.
 const SETTABLE: u32 = 0o2000 | 0o4000 | 0o40000 | 0o1_000_000;
-/// A flag of F_NOTIFY: not only once. It does not name an event.
-const DN_MULTISHOT: u32 = 0x8000_0000;
 
 /// dup(2)
 pub(crate) fn dup(cx: &Ctx<'_>, fd: Fd) -> Result<NewFd> {
@@ -49,7 +47,7 @@ fn duplicate(cx: &Ctx<'_>, old: Fd, new: Fd, cloexec: bool) -> Result<NewFd> {
     Ok(NewFd(new.number))
 }
 
-/// fcntl(2). Notifications are EINVAL.
+/// fcntl(2)
 pub(crate) fn fcntl(cx: &Ctx<'_>, fd: Fd, cmd: FcntlCmd, arg: InOut<Flock>) -> Result<i32> {
     if asks_nobody(cmd) {
         return carry_out(cx, fd, cmd, arg);
@@ -120,8 +118,7 @@ fn of_file(cx: &Ctx<'_>, fd: Fd, cmd: FcntlCmd, arg: InOut<Flock>, number: u32) 
         FcntlCmd::F_SETPIPE_SZ => set_pipe_size(&file, number),
         FcntlCmd::F_GETLEASE => lease(&file),
         FcntlCmd::F_SETLEASE => file.make_notice().set_lease(cx, &file, fd.number, number.cast_signed()).map(|()| 0),
-        // No event is named: that ends the notifications that there are, and there are none.
-        FcntlCmd::F_NOTIFY if number & !DN_MULTISHOT == 0 => Ok(0),
+        FcntlCmd::F_NOTIFY => file.make_notice().set_events(cx, &file, fd.number, number).map(|()| 0),
         FcntlCmd::F_GET_SEALS => {
             rustix::fs::fcntl_get_seals(file.host()).map(|seals| seals.bits().cast_signed()).map_err(host::errno)
         }
