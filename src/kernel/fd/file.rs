@@ -76,6 +76,8 @@ struct More {
     notice: OnceLock<Arc<Notice>>,
     /// Descriptors that were sent by it in messages.
     sends: OnceLock<Sends>,
+    /// A descriptor for epoll(7) to wait for in place of the file's; see [`File::wait_by`].
+    ready: OnceLock<OwnedFd>,
     /// Further host descriptors of it; see [`File::descriptor`].
     copies: [OnceLock<OwnedFd>; File::COPIES],
     /// The epoll instances that a socket was added to while it could become the loopback's.
@@ -151,7 +153,7 @@ impl File {
 
     /// The file as the start of a look-up.
     pub(crate) fn dir(&self) -> Dir<'_> {
-        Dir { fd: self.host(), mount: self.mount() }
+        Dir::new(self.host(), self.mount())
     }
 
     /// The host descriptor (0), or one of its copies (1 to `COPIES`), made when first asked for and
@@ -160,12 +162,23 @@ impl File {
     /// # Errors
     /// ENOSPC beyond `COPIES`, EMFILE.
     pub fn descriptor(&self, copy: usize) -> Result<BorrowedFd<'_>> {
-        let Some(index) = copy.checked_sub(1) else { return Ok(self.host()) };
+        let first = self.more.get().and_then(|more| more.ready.get()).unwrap_or(&self.host);
+        let Some(index) = copy.checked_sub(1) else { return Ok(first.as_fd()) };
         let copy = self.more.get_or_init(Box::default).copies.get(index).ok_or(Errno::ENOSPC)?;
         if copy.get().is_none() {
-            let _ = copy.set(rustix::io::fcntl_dupfd_cloexec(&self.host, 3).map_err(host::errno)?);
+            let _ = copy.set(rustix::io::fcntl_dupfd_cloexec(first, 3).map_err(host::errno)?);
         }
         copy.get().map(AsFd::as_fd).ok_or(Errno::EMFILE)
+    }
+
+    /// Has epoll(7) wait for another descriptor than the file's own, which the host refuses to wait
+    /// for.
+    pub(crate) fn wait_by(&self, new: impl FnOnce() -> Result<OwnedFd>) -> Result<()> {
+        let ready = &self.more.get_or_init(Box::default).ready;
+        if ready.get().is_none() {
+            let _ = ready.set(new()?);
+        }
+        Ok(())
     }
 
     /// Notes that an epoll instance waits for it, if it is a socket that may get another of the

@@ -10,7 +10,7 @@ use rustix::event::epoll::CreateFlags;
 use super::Deadline;
 use super::mask;
 use crate::call::Ctx;
-use crate::fd::{File, Interests, Kind};
+use crate::fd::{File, Interests, Kind, ready_fd};
 use crate::host::{errno, wait};
 use crate::spin;
 
@@ -46,6 +46,11 @@ pub(crate) fn epoll_ctl(cx: &Ctx<'_>, fd: Fd, op: EpollOp, target: Fd, event: In
     if op.0 == EpollOp::EPOLL_CTL_ADD {
         // Before the host is asked: the socket may become another meanwhile.
         target.note_watcher(&epoll.share());
+        if matches!(&target.kind, Kind::Pseudo(place) if place.lists_mounts()) {
+            // It can be read at any time. No mount is ever added or removed: of that there is no
+            // event.
+            target.wait_by(|| ready_fd::new(cx.kernel, true).inspect(|ready| ready_fd::show(ready.as_fd(), true)))?;
+        }
     }
     interests.control(epoll.host(), op, number, &target, &wanted)
 }
