@@ -159,6 +159,8 @@ static int64_t on_exit(const struct lind_call *call)
 }
 
 const struct lind_handler process_handlers[] = {
+	/* Paths are followed from the client's own root: the kernel is to know that. */
+	{ SYS_chroot, lind_forward },
 	{ SYS_clone, on_clone },
 	{ SYS_spawn, on_spawn },
 	{ SYS_execve, on_execve },

@@ -185,12 +185,13 @@ uses! {
     removexattr [META, Follow];
     lremovexattr [META, Stay];
 
+    chroot [READ, Follow];
+
     execve [EXEC, Follow];
     execveat [EXEC, UnlessAt];
     spawn [EXEC, Follow];
     uselib [EXEC, Follow];
 
-    chroot [MOUNT, Follow];
     pivot_root [MOUNT, Follow] [MOUNT, Follow];
     mount [MOUNT, Follow] [MOUNT, Follow];
     umount2 [MOUNT, Follow];

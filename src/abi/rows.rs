@@ -60,7 +60,7 @@ pub fn syscall_named(name: &str) -> Option<&'static Syscall> {
 pub const fn absent(nr: u32) -> Errno {
     match nr {
         nr::ptrace | nr::process_vm_readv | nr::process_vm_writev | nr::kcmp => Errno::EPERM,
-        nr::chroot | nr::pivot_root | nr::mount | nr::umount2 | nr::setns => Errno::EPERM,
+        nr::pivot_root | nr::mount | nr::umount2 | nr::setns => Errno::EPERM,
         nr::open_tree | nr::move_mount | nr::fsopen | nr::fsconfig | nr::fsmount | nr::fspick => Errno::EPERM,
         nr::mount_setattr | nr::open_by_handle_at | nr::fanotify_init | nr::quotactl | nr::quotactl_fd => Errno::EPERM,
         nr::settimeofday | nr::clock_settime | nr::adjtimex | nr::clock_adjtime => Errno::EPERM,

@@ -110,7 +110,6 @@ implemented {
     /// MSG_COPY is ENOSYS.
     70   ipc      msgrcv(id: i32, msg: Out<i32>, size: Len, kind: i32, flags: i32) -> usize;
     71   ipc      msgctl(id: i32, cmd: i32, buf: InOut<MsqidDs>) -> i32;
-    /// Notifications are EINVAL.
     72   fs       fcntl(fd: Fd, cmd: FcntlCmd, arg: InOut<Flock>) -> i32;
     73   fs       flock(fd: Fd, op: LockOp) -> ();
     74   fs       fsync(fd: Fd) -> ();
@@ -212,6 +211,9 @@ implemented {
     /// inherited.
     160  process  setrlimit(resource: Resource, limit: In<Rlimit>) -> ();
     /// The file system that holds the root.
+    /// Grates that follow paths have to handle it, too: EPERM if one does not. A grate names a
+    /// directory for its client by an empty path and a descriptor of its own.
+    161  fs       chroot(path: Path, dir: DirFd) -> ();
     162  fs       sync() -> ();
     170  process  sethostname(name: In<u8>, len: Len) -> ();
     171  process  setdomainname(name: In<u8>, len: Len) -> ();
@@ -440,7 +442,6 @@ missing {
     156  process  _sysctl(args: Addr) -> i32;
     158  process  arch_prctl(op: i32, addr: Addr) -> i32;
     159  time     adjtimex(buf: Addr) -> i32;
-    161  fs       chroot(path: Path) -> ();
     163  process  acct(path: Path) -> ();
     164  time     settimeofday(tv: In<Timeval>, tz: In<Timezone>) -> ();
     165  fs       mount(source: Path, target: Path, kind: Str, flags: u64, data: Addr) -> ();

@@ -10,6 +10,7 @@
 
 use std::sync::Arc;
 
+use lind_abi::paths::{FILE_USES, FileUse, effect};
 use lind_abi::{CageId, Errno, Result, nr};
 
 use crate::Kernel;
@@ -74,6 +75,38 @@ pub fn table(kernel: &Kernel, caller: &Cage, served: Option<&Served<'_>>, by: &C
 pub fn way(caller: &Cage, target: &Cage, by: &Cage) -> Result<()> {
     let between = by.id == caller.id || (by.descends_from(caller.id) && target.descends_from(by.id));
     if target.descends_from(caller.id) && between { Ok(()) } else { Err(Errno::EPERM) }
+}
+
+/// Whether all grates that follow paths for a cage handle chroot(2), too, and so know of its root.
+/// From others the cage would get files of another tree than from the kernel. Calls that run
+/// programs do not count: every grate that knows its clients handles them.
+pub fn follow_root(kernel: &Kernel, cage: &Cage) -> bool {
+    let grate_of = |cage: &Cage, number: u32| match cage.handlers.get(number) {
+        Handler::Grate { cage, .. } => kernel.cages.get(cage),
+        Handler::Kernel => None,
+    };
+    let mut asked = Vec::new();
+    let mut next = grate_of(cage, nr::chroot);
+    while let Some(grate) = next.filter(|grate| !asked.contains(&grate.id)) {
+        asked.push(grate.id);
+        next = grate_of(&grate, nr::chroot);
+    }
+    let mut seen = Vec::new();
+    let mut tables: Vec<Arc<Cage>> = kernel.cages.get(cage.id).into_iter().collect();
+    while let Some(table) = tables.pop() {
+        let follows = |used: &&FileUse| used.paths.iter().any(|path| path.effect != effect::EXEC);
+        let with_paths = FILE_USES.iter().filter(follows);
+        for grate in with_paths.filter_map(|used| grate_of(&table, used.row().nr)) {
+            if !asked.contains(&grate.id) {
+                return false;
+            }
+            if !seen.contains(&grate.id) {
+                seen.push(grate.id);
+                tables.push(grate);
+            }
+        }
+    }
+    true
 }
 
 /// Whether R may send `target`'s calls to a handler in `grate`.

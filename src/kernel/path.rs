@@ -8,6 +8,7 @@ use arc_swap::Guard;
 use lind_abi::{Errno, Result};
 use rustix::fs::ResolveFlags;
 
+use crate::call::Ctx;
 use crate::fd::{FileRef, Kind};
 use crate::host;
 use crate::procfs::Place;
@@ -56,7 +57,7 @@ impl Start {
             Start::File(file) => file.mount(),
             Start::Opened(found) => found.mount,
         };
-        Dir { fd: self.as_fd(), mount }
+        Dir::new(self.as_fd(), mount)
     }
 
     /// Its place, if it is in one of our trees.
@@ -72,6 +73,30 @@ impl Start {
             Start::Opened(_) => None,
         }
     }
+}
+
+/// The place where a look-up of a cage begins.
+pub(crate) struct Origin {
+    /// The start of relative paths.
+    pub start: Start,
+    /// The start of absolute ones, if the cage has changed its root.
+    pub root: Option<Arc<Directory>>,
+}
+
+/// A path of the kernel's root as the caller sees it: from its own root directory. None if it does
+/// not lead there.
+///
+/// # Errors
+/// The errors of finding the path of that directory.
+pub(crate) fn below_own_root(cx: &Ctx<'_>, path: &[u8]) -> Result<Option<Vec<u8>>> {
+    let Some(root) = cx.cage.root.get() else { return Ok(Some(path.to_vec())) };
+    let root = root.path(&cx.kernel.root)?.into_bytes();
+    let rest = path.strip_prefix(root.strip_suffix(b"/").unwrap_or(&root));
+    Ok(match rest {
+        Some(b"") => Some(b"/".to_vec()),
+        Some(rest) if rest.starts_with(b"/") => Some(rest.to_vec()),
+        _ => None,
+    })
 }
 
 /// Restrictions on a look-up: the RESOLVE_* flags of openat2(2).

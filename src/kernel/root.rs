@@ -238,7 +238,7 @@ impl Root {
 
     /// The same, to look for something in it.
     pub fn top(&self) -> Dir<'_> {
-        Dir { fd: self.directory(), mount: MountId::ROOT }
+        Dir::new(self.directory(), MountId::ROOT)
     }
 
     /// The mechanism that keeps guests inside.
@@ -265,8 +265,10 @@ impl Root {
     ) -> Result<T> {
         let follow = last == Last::Follow;
         match self.walls {
-            Walls::Chroot => act(dir, path, if follow { AtFlags::empty() } else { AtFlags::SYMLINK_NOFOLLOW }),
-            Walls::Openat2 => {
+            Walls::Chroot if !dir.walked => {
+                act(dir, path, if follow { AtFlags::empty() } else { AtFlags::SYMLINK_NOFOLLOW })
+            }
+            _ => {
                 let flags = OFlags::PATH | if follow { OFlags::empty() } else { OFlags::NOFOLLOW };
                 let object = self.open(dir, path, flags.bits(), 0)?;
                 act(object.dir(), c"", AtFlags::EMPTY_PATH)
@@ -406,6 +408,11 @@ impl Root {
             _ => Ok(()),
         }
     }
+}
+
+/// Whether two directories are the same, found by the same mount.
+pub(crate) fn is_same(one: Dir<'_>, other: Dir<'_>) -> bool {
+    one.mount == other.mount && identity(one.fd).is_ok_and(|id| Ok(id) == identity(other.fd))
 }
 
 /// The device and inode of an open file.

@@ -149,6 +149,10 @@ int main(int argc, char **argv)
 			read_from(rest);
 		else if (!strncmp(word, "c:", 2))
 			connect_to(rest);
+		else if (!strncmp(word, "R:", 2))
+			result("chroot", rest, chroot(rest));
+		else if (!strncmp(word, "d:", 2))
+			result("chdir", rest, chdir(rest));
 		else if (!strncmp(word, "k:", 2))
 			result("kill", rest, kill(atoi(rest), 0));
 		else if (!strncmp(word, "m:", 2))

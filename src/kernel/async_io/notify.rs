@@ -22,8 +22,8 @@ use crate::host::{errno, inotify};
 
 /// DN_MULTISHOT: not only once.
 const MULTISHOT: u32 = 0x8000_0000;
-/// What each event of F_NOTIFY is called by inotify(7): accessed, modified, created, deleted,
-/// renamed, changed in its attributes.
+/// The events of inotify(7) for each of F_NOTIFY: accessed, modified, created, deleted, renamed,
+/// changed in its attributes.
 const EVENTS: [(u32, u32); 6] = [
     (0x1, IN_ACCESS),
     (0x2, IN_MODIFY),

@@ -14,6 +14,7 @@ use super::exit::Family;
 use super::line::{self, Installed};
 use super::reading::READING;
 use super::reparent::Kin;
+use super::root::OwnRoot;
 use super::signal::{self, Signals};
 use super::{Cage, Credentials, FileIds, Settings, Text, Thread};
 use crate::Kernel;
@@ -92,6 +93,7 @@ fn begin(
         handlers: if kernel.root.read_only() { HandlerTable::only(READING) } else { HandlerTable::default() },
         fds: FdTable::with_stdio(kernel.limits.files.0, &kernel.readers, program.preserved),
         cwd: Arc::new(start_in),
+        root: None,
         umask: program.umask,
         settings: Settings {
             credentials: Credentials::of_runner(),
@@ -190,6 +192,7 @@ pub fn spawn(
         handlers: table,
         fds,
         cwd,
+        root: parent.root.get(),
         umask: parent.umask.load(std::sync::atomic::Ordering::Relaxed),
         settings,
         signals: parent.signals().executed(),
@@ -231,6 +234,7 @@ pub(super) struct Born {
     pub handlers: HandlerTable,
     pub fds: FdTable,
     pub cwd: Arc<Directory>,
+    pub root: Option<Arc<Directory>>,
     pub umask: u32,
     pub settings: Settings,
     pub signals: Signals,
@@ -265,6 +269,7 @@ impl Born {
             memory: self.memory,
             fds: self.fds,
             cwd: ArcSwap::new(self.cwd),
+            root: OwnRoot::new(self.root),
             umask: AtomicU32::new(self.umask),
             effective: AtomicU64::new(effective),
             files_as: AtomicU64::new(files_as),
@@ -319,7 +324,8 @@ fn load_named(
     };
     let text = kernel.run(found.file.as_fd()).map_err(|errno| not_found(errno, &found.path))?;
     // Set-user-ID bits apply to execve(2) only: a spawned program has its parent's ids.
-    let (image, text, _) = load_file(kernel, cwd, (&found.file, text), (&found.path, found.from), gone)?;
+    let beside = |source: &CStr| find_program(kernel, cwd, source, false, Last::Follow).map(|found| found.file);
+    let (image, text, _) = load_file(kernel, &beside, (&found.file, text), (&found.path, found.from), gone)?;
     if search {
         kernel.line().begins(kernel.engine().is_grate(&image));
     }
@@ -330,6 +336,9 @@ fn not_found(errno: Errno, name: &CStr) -> LoadError {
     LoadError { errno, reason: format!("{}: {errno}", name.to_string_lossy()), untrusted: false }
 }
 
+/// Opens the file of this name that takes the place of one that may not run.
+pub(super) type Beside<'a> = &'a dyn Fn(&CStr) -> Result<OwnedFd>;
+
 /// Loads a program file. Returns the image, the file that runs, and the ids that it gives: if a
 /// .cwasm may not be trusted, the .wasm beside it takes its place. The engine opens further files
 /// with the runner's identity, which the calling thread keeps afterwards.
@@ -338,7 +347,7 @@ fn not_found(errno: Errno, name: &CStr) -> LoadError {
 /// The reason why the program cannot be loaded.
 pub(super) fn load_file(
     kernel: &Kernel,
-    start: Dir<'_>,
+    beside: Beside<'_>,
     (file, text): (&OwnedFd, Text),
     (path, from): (&CString, From<'_>),
     gone: Option<Gone<'_>>,
@@ -355,9 +364,9 @@ pub(super) fn load_file(
             let source = path.to_bytes().strip_suffix(b".cwasm").map(|stem| [stem, b".wasm"].concat());
             let source = source.and_then(|path| CString::new(path).ok());
             let Some(source) = source else { return Err(error) };
-            let Ok(found) = find_program(kernel, start, &source, false, Last::Follow) else { return Err(error) };
-            let text = kernel.run(found.file.as_fd()).map_err(|errno| not_found(errno, &found.path))?;
-            kernel.engine().load(found.file.as_fd(), &found.path, gone).map(|image| (image, text, ids(&found.file)))
+            let Ok(file) = beside(&source) else { return Err(error) };
+            let text = kernel.run(file.as_fd()).map_err(|errno| not_found(errno, &source))?;
+            kernel.engine().load(file.as_fd(), &source, gone).map(|image| (image, text, ids(&file)))
         }
         (loaded, _) => loaded.map(|image| (image, text, ids(file))),
     };
@@ -432,7 +441,7 @@ pub fn find_program<'k>(kernel: &'k Kernel, cwd: Dir<'_>, name: &CStr, search: b
         name.strip_prefix(b"/bin/").is_some_and(|name| !name.contains(&b'/') && !line::is_grate_name(name));
     let from = if search && (looked_for || !name.contains(&b'/')) { From::Search } else { From::Root };
     let mut failure = Errno::ENOENT;
-    let respelled = other_spelling(name).filter(|_| search);
+    let respelled = line::other_spelling(name).filter(|_| search);
     for name in [Some(name), respelled.as_deref()].into_iter().flatten() {
         for (folder, suffix) in folders.iter().flat_map(|folder| suffixes.iter().map(move |suffix| (folder, suffix))) {
             let path = CString::new([folder, name, suffix].concat()).map_err(|_| Errno::EINVAL)?;
@@ -445,22 +454,6 @@ pub fn find_program<'k>(kernel: &'k Kernel, cwd: Dir<'_>, name: &CStr, search: b
         }
     }
     Err(failure)
-}
-
-/// `imfs_grate` for `imfs-grate` and the other way round; None for a name without such an end,
-/// suffixes aside.
-pub fn other_spelling(name: &[u8]) -> Option<Vec<u8>> {
-    let base = name.iter().rposition(|byte| *byte == b'/').map_or(0, |at| at + 1);
-    let stem = name[base..].iter().position(|byte| *byte == b'.').map_or(name.len(), |at| base + at);
-    let at = name[base..stem].strip_suffix(b"grate")?.len().checked_sub(1)? + base;
-    let other = match name[at] {
-        b'-' => b'_',
-        b'_' => b'-',
-        _ => return None,
-    };
-    let mut name = name.to_vec();
-    name[at] = other;
-    Some(name)
 }
 
 fn open_program(kernel: &Kernel, cwd: Dir<'_>, path: &CStr, last: Last) -> Result<OwnedFd> {
@@ -476,27 +469,5 @@ fn open_program(kernel: &Kernel, cwd: Dir<'_>, path: &CStr, last: Last) -> Resul
     match rustix::fs::FileType::from_raw_mode(stat.st_mode) {
         rustix::fs::FileType::RegularFile => Ok(file),
         _ => Err(Errno::EACCES),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::other_spelling;
-
-    #[test]
-    fn the_word_grate_may_be_set_off_either_way() {
-        let other = |name: &str| other_spelling(name.as_bytes()).map(|name| String::from_utf8(name).unwrap());
-        for (one, two) in [
-            ("imfs-grate", "imfs_grate"),
-            ("imfs-grate.cwasm", "imfs_grate.cwasm"),
-            ("/grates/fs-view-grate.cwasm", "/grates/fs-view_grate.cwasm"),
-            ("a-grate/b-grate", "a-grate/b_grate"),
-        ] {
-            assert_eq!(other(one).as_deref(), Some(two));
-            assert_eq!(other(two).as_deref(), Some(one));
-        }
-        for name in ["", "grate", "/grate", "grate-", "migrate", "a-grate/b", "x.-grate", "-grater", "imfs-grate/"] {
-            assert_eq!(other(name), None, "{name}");
-        }
     }
 }

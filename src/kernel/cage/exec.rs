@@ -72,7 +72,6 @@ pub fn prepare_exec<'k>(
         argv.push(c"".to_owned());
     }
     let search = searches(kernel, cage);
-    let cwd = cage.cwd.load_full();
     let open = |start: Dir<'_>, name: &CStr, last: Last| {
         cage.as_itself()?;
         let found = find_program(kernel, start, name, search, last)?;
@@ -92,7 +91,8 @@ pub fn prepare_exec<'k>(
     let mut name = path.clone();
     for _ in 0..=INTERPRETERS {
         let Some((interpreter, option)) = interpreter_of(&file)? else {
-            let image = load_file(kernel, cwd.dir(), (&file, text), (&name, from), Some(&|| cage.is_dead()));
+            let beside = |source: &CStr| reach(source, &|at| readable(kernel, at)).map(|(found, _)| found.file);
+            let image = load_file(kernel, &beside, (&file, text), (&name, from), Some(&|| cage.is_dead()));
             let (image, text, ids) = image.map_err(|error| error.errno)?;
             if search {
                 let is_grate = kernel.engine().is_grate(&image);
@@ -112,6 +112,14 @@ pub fn prepare_exec<'k>(
         (file, text, from) = (found.0.file, found.1, found.0.from);
     }
     Err(Errno::ELOOP)
+}
+
+/// Opens the file that takes the place of a program.
+fn readable<'k>(kernel: &'k Kernel, at: Where<'_>) -> Result<Runnable<'k>> {
+    let Where::Path(start, path, last) = at else { return Err(Errno::ENOENT) };
+    let found = find_program(kernel, start, path, false, last)?;
+    let text = kernel.run(found.file.as_fd())?;
+    Ok((found, text))
 }
 
 /// Checks that a file may be executed: EACCES if it is not a regular file or the cage may not

@@ -102,6 +102,7 @@ pub(crate) fn make_child(
         handlers: parent.handlers.inherit(),
         fds,
         cwd: parent.cwd.load_full(),
+        root: parent.root.get(),
         umask: parent.umask.load(Ordering::Relaxed),
         settings,
         signals: parent.signals().forked(),

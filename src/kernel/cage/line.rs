@@ -89,7 +89,7 @@ impl Installed {
 /// Whether a name without a slash has the form of a grate's: it ends in `_grate` or `-grate`,
 /// before any suffix. Such names are looked up among the grates of the line, and nowhere else.
 pub fn is_grate_name(name: &[u8]) -> bool {
-    !name.contains(&b'/') && super::birth::other_spelling(name).is_some()
+    !name.contains(&b'/') && other_spelling(name).is_some()
 }
 
 /// `NAME_grate` of `%NAME_grate`, which names a grate of the line and never a file, whatever files
@@ -97,6 +97,22 @@ pub fn is_grate_name(name: &[u8]) -> bool {
 /// mark is that of `%}`.
 pub(super) fn marked(name: &CStr) -> Option<&[u8]> {
     name.to_bytes().strip_prefix(b"%").filter(|name| is_grate_name(name))
+}
+
+/// `imfs_grate` for `imfs-grate` and the other way round; None for a name without such an end,
+/// suffixes aside.
+pub fn other_spelling(name: &[u8]) -> Option<Vec<u8>> {
+    let base = name.iter().rposition(|byte| *byte == b'/').map_or(0, |at| at + 1);
+    let stem = name[base..].iter().position(|byte| *byte == b'.').map_or(name.len(), |at| base + at);
+    let at = name[base..stem].strip_suffix(b"grate")?.len().checked_sub(1)? + base;
+    let other = match name[at] {
+        b'-' => b'_',
+        b'_' => b'-',
+        _ => return None,
+    };
+    let mut name = name.to_vec();
+    name[at] = other;
+    Some(name)
 }
 
 #[cfg(test)]
@@ -128,5 +144,22 @@ mod tests {
         line.begins(false);
         assert_eq!(line.take_file(0).unwrap_err(), Errno::EBADF);
         assert_eq!(line.take_file(u64::MAX).unwrap_err(), Errno::EBADF);
+    }
+
+    #[test]
+    fn the_word_grate_may_be_set_off_either_way() {
+        let other = |name: &str| other_spelling(name.as_bytes()).map(|name| String::from_utf8(name).unwrap());
+        for (one, two) in [
+            ("imfs-grate", "imfs_grate"),
+            ("imfs-grate.cwasm", "imfs_grate.cwasm"),
+            ("/grates/fs-view-grate.cwasm", "/grates/fs-view_grate.cwasm"),
+            ("a-grate/b-grate", "a-grate/b_grate"),
+        ] {
+            assert_eq!(other(one).as_deref(), Some(two));
+            assert_eq!(other(two).as_deref(), Some(one));
+        }
+        for name in ["", "grate", "/grate", "grate-", "migrate", "a-grate/b", "x.-grate", "-grater", "imfs-grate/"] {
+            assert_eq!(other(name), None, "{name}");
+        }
     }
 }

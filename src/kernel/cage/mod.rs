@@ -17,6 +17,7 @@ pub(crate) mod processors;
 mod reading;
 mod reparent;
 mod robust;
+pub(crate) mod root;
 pub mod signal;
 mod table;
 mod text_busy;
@@ -32,14 +33,14 @@ use lind_abi::flags::Resource;
 use lind_abi::{CageId, Errno, Result};
 
 pub(crate) use birth::searches;
-pub use birth::{Found, Program, boot, find_program, other_spelling, spawn};
+pub use birth::{Found, Program, boot, find_program, spawn};
 pub use credentials::{Capabilities, Credentials, FileIds};
 pub(crate) use credentials::{EFFECTIVE, REAL, SAVED, capability, secure};
 pub use exec::{INTERPRETERS, Named, Where, commit_exec, interpreter_of, prepare_exec};
 pub use exit::Status;
 pub use fork::{Birth, How};
 pub(crate) use fork::{make_child, parent_of};
-pub use line::{Installed, Line, is_grate_name};
+pub use line::{Installed, Line, is_grate_name, other_spelling};
 pub(crate) use names::{LONGEST_NAME, Names};
 pub use table::CageTable;
 pub(crate) use text_busy::Busy;
@@ -236,6 +237,8 @@ pub struct Cage {
     pub fds: FdTable,
     /// Its working directory.
     pub cwd: arc_swap::ArcSwap<Directory>,
+    /// Its root directory, if it has changed that.
+    pub(crate) root: root::OwnRoot,
     /// Happens when a thread of it may have to look again: after news of a child, of its signals,
     /// or of the cage.
     pub(crate) changed: crate::event::Event,

@@ -7,7 +7,6 @@ use lind_abi::{Errno, Result};
 use super::File;
 use crate::Kernel;
 use crate::host::{self, net::Address};
-use crate::root::Walls;
 
 /// The offset of sun_path.
 pub(crate) const PATH: usize = 2;
@@ -63,10 +62,10 @@ pub(crate) fn to_guest(kernel: &Kernel, address: &Address) -> Address {
         // Nor does that of a socket of the loopback that nobody has known as one.
         Meaning::Abstract(_) if kernel.loopback.named(address).is_some() => Some(Address::new(&AF_UNIX)),
         Meaning::Abstract(name) => names.guest_abstract(name).map(|name| Address::new(&[&AF_UNIX[..], &name].concat())),
-        Meaning::Path(path) if kernel.root.walls() == Walls::Openat2 => {
+        Meaning::Path(path) => {
             names.guest(path.to_bytes()).map(|path| Address::new(&[&AF_UNIX[..], &path, &[0]].concat()))
         }
-        _ => None,
+        Meaning::Host => None,
     };
     guest.and_then(Result::ok).unwrap_or(*address)
 }

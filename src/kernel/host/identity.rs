@@ -44,6 +44,7 @@ pub mod capability {
     pub const NET_BIND_SERVICE: u64 = 1 << 10;
     pub const IPC_LOCK: u64 = 1 << 14;
     pub const IPC_OWNER: u64 = 1 << 15;
+    pub const SYS_CHROOT: u64 = 1 << 18;
     pub const SYS_PTRACE: u64 = 1 << 19;
     pub const SYS_ADMIN: u64 = 1 << 21;
     pub const SYS_NICE: u64 = 1 << 23;
@@ -63,6 +64,7 @@ pub mod capability {
         | NET_BIND_SERVICE
         | IPC_LOCK
         | IPC_OWNER
+        | SYS_CHROOT
         | SYS_ADMIN
         | SYS_NICE
         | SYS_RESOURCE;

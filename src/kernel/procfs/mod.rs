@@ -37,6 +37,8 @@ use crate::cage::signal;
 use crate::cage::{Cage, Thread, capability};
 use crate::call::Ctx;
 use crate::fd::FileRef;
+use crate::path::below_own_root;
+use crate::root::Directory;
 
 pub(crate) use list::list;
 pub(crate) use open::{Opened, create, open, reopen};
@@ -202,6 +204,11 @@ impl Place {
         matches!(self.node().entry.what, What::Setting(..))
     }
 
+    /// Whether it is a list of mounts, for whose changes programs wait.
+    pub(crate) fn lists_mounts(&self) -> bool {
+        matches!(self.node().entry.name, "mounts" | "mountinfo") && matches!(self.node().entry.what, What::Text(_))
+    }
+
     /// The process whose directory this is: /proc/PID itself, not an entry in it.
     pub(crate) fn process(&self) -> Option<CageId> {
         let node = self.node();
@@ -238,6 +245,11 @@ impl Place {
     /// # Errors
     /// EINVAL if it is not a link; ENOENT.
     pub fn link(&self, cx: &Ctx<'_>) -> Result<Vec<u8>> {
+        let text = self.text_of_link(cx)?;
+        Ok(below_own_root(cx, &text)?.unwrap_or(text))
+    }
+
+    fn text_of_link(&self, cx: &Ctx<'_>) -> Result<Vec<u8>> {
         let subject = self.subject(cx)?;
         match self.node().entry.what {
             What::Link(text) => text(&subject),
@@ -247,9 +259,17 @@ impl Place {
                 // The host marks a removed one behind its name.
                 path.or_else(|_| cx.kernel.root.name_of(cwd.dir()))
             }
-            What::Root => subject.living().map(|_| b"/".to_vec()),
+            What::Root => self.root(cx)?.path(&cx.kernel.root).map(std::ffi::CString::into_bytes),
             What::Descriptor => process::descriptor_link(cx, &self.descriptor(cx)?),
             _ => Err(Errno::EINVAL),
+        }
+    }
+
+    /// The root directory of the process.
+    fn root(&self, cx: &Ctx<'_>) -> Result<Arc<Directory>> {
+        match self.subject(cx)?.living()?.root.get() {
+            Some(directory) => Ok(directory),
+            None => Directory::open(&cx.kernel.root, c"/").map(Arc::new),
         }
     }
 

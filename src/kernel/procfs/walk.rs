@@ -17,8 +17,8 @@ use super::{Place, What, top};
 use crate::call::Ctx;
 use crate::fd::{FileRef, Kind};
 use crate::host;
-use crate::path::{Start, Within};
-use crate::root::{Directory, Last};
+use crate::path::{Origin, Start, Within};
+use crate::root::{Directory, Last, is_same};
 
 /// The same as on Linux.
 const MOST_LINKS: u32 = 40;
@@ -82,10 +82,11 @@ fn goes_up(path: &[u8]) -> bool {
 /// # Errors
 /// ENOENT, ENOTDIR, ELOOP, EACCES on the way. Errors on the host's part of the way are left to the
 /// host.
-pub(crate) fn walk(cx: &Ctx<'_>, start: Start, path: &CStr, last: Last, within: Within) -> Result<Reached> {
+pub(crate) fn walk(cx: &Ctx<'_>, from: Origin, path: &CStr, last: Last, within: Within) -> Result<Reached> {
+    let Origin { start, root } = from;
     let mut rest = path.to_bytes().to_vec();
     let scope = start.place().filter(|_| within.is_scoped() && rest.first() != Some(&b'/')).cloned();
-    let mut at = if rest.first() == Some(&b'/') { At::Host(Start::of(&cx.kernel.root)?) } else { begin(start) };
+    let mut at = if rest.first() == Some(&b'/') { top_of(cx, root.as_ref())? } else { begin(start) };
     let mut links = 0;
     loop {
         let slashes = rest.iter().take_while(|&&byte| byte == b'/').count();
@@ -96,16 +97,24 @@ pub(crate) fn walk(cx: &Ctx<'_>, start: Start, path: &CStr, last: Last, within: 
             return match at {
                 At::Ours(place) if slashes > 0 && !place.is_directory() => Err(Errno::ENOTDIR),
                 At::Ours(place) => Ok(Reached::Place(place)),
+                At::Host(start) if last == Last::Name => Ok(Reached::Host(start, c"/".to_owned())),
                 At::Host(start) => Ok(Reached::Host(start, c".".to_owned())),
             };
         }
-        if name == b".." && is_scope(&at, scope.as_ref()) {
+        let is_last = after.iter().all(|&byte| byte == b'/');
+        at = match at {
+            // Such a name is neither made nor removed: the host says why.
+            At::Host(start) if is_last && last == Last::Name && matches!(name, b"." | b"..") => {
+                return CString::new(here).map(|rest| Reached::Host(start, rest)).map_err(|_| Errno::EINVAL);
+            }
+            at => at,
+        };
+        if name == b".." && (is_scope(&at, scope.as_ref()) || root.as_ref().is_some_and(|root| is_at(&at, root))) {
             within.check_above_root()?;
             rest = after.to_vec();
             continue;
         }
-        let is_last = after.iter().all(|&byte| byte == b'/');
-        let follow = !after.is_empty() || last == Last::Follow;
+        let follow = !is_last || last == Last::Follow || (last != Last::Name && !after.is_empty());
         let link = match at {
             At::Ours(place) => match step(cx, place, name, follow, within)? {
                 Step::To(next) => {
@@ -130,7 +139,7 @@ pub(crate) fn walk(cx: &Ctx<'_>, start: Start, path: &CStr, last: Last, within: 
                     Some(Some(text))
                 }
             },
-            At::Host(start) => match host_step(cx, start, name, (is_last, follow), within)? {
+            At::Host(start) => match host_step(cx, start, name, (is_last, follow, root.is_some()), within)? {
                 HostStep::To(next) => {
                     at = next;
                     None
@@ -155,7 +164,7 @@ pub(crate) fn walk(cx: &Ctx<'_>, start: Start, path: &CStr, last: Last, within: 
                 if text.first() == Some(&b'/') {
                     at = match &scope {
                         Some(place) => At::Ours(place.clone()),
-                        None => At::Host(Start::of(&cx.kernel.root)?),
+                        None => top_of(cx, root.as_ref())?,
                     };
                 }
                 [&text, after].concat()
@@ -168,6 +177,23 @@ fn begin(start: Start) -> At {
     match start.place() {
         Some(place) => At::Ours(place.clone()),
         None => At::Host(start),
+    }
+}
+
+/// The root of a cage.
+fn top_of(cx: &Ctx<'_>, own: Option<&Arc<Directory>>) -> Result<At> {
+    match own {
+        Some(directory) => Ok(begin(Start::Directory(Arc::clone(directory)))),
+        None => Start::of(&cx.kernel.root).map(At::Host),
+    }
+}
+
+/// Whether the walk has arrived at this directory.
+fn is_at(at: &At, directory: &Directory) -> bool {
+    match (at, directory.place()) {
+        (At::Ours(place), Some(root)) => place.path() == root.path(),
+        (At::Host(start), None) => is_same(start.dir(), directory.dir()),
+        _ => false,
     }
 }
 
@@ -237,12 +263,13 @@ enum HostStep {
     Link(Start, Vec<u8>),
 }
 
-/// One component, in a directory of the host's.
+/// One component, in a directory of the host's. `alone`: the host resolves no more than the last
+/// one.
 fn host_step(
     cx: &Ctx<'_>,
     start: Start,
     name: &[u8],
-    (is_last, follow): (bool, bool),
+    (is_last, follow, alone): (bool, bool, bool),
     within: Within,
 ) -> Result<HostStep> {
     let root = &cx.kernel.root;
@@ -265,8 +292,10 @@ fn host_step(
     }
     let component = CString::new(name).map_err(|_| Errno::EINVAL)?;
     let flags = OFlags::PATH | OFlags::NOFOLLOW;
-    let Ok(found) = root.open(start.dir(), &component, flags.bits(), 0) else {
-        return Ok(HostStep::Stop(start));
+    let found = match root.open(start.dir(), &component, flags.bits(), 0) {
+        Err(errno) if alone && !is_last => return Err(errno),
+        Err(_) => return Ok(HostStep::Stop(start)),
+        Ok(found) => found,
     };
     if found.mount != start.dir().mount {
         within.check_border()?;
@@ -279,6 +308,7 @@ fn host_step(
             Ok(HostStep::Link(start, text.into_bytes()))
         }
         FileType::Directory if !is_last => Ok(HostStep::To(At::Host(Start::Opened(found)))),
+        _ if alone && !is_last => Err(Errno::ENOTDIR),
         _ => Ok(HostStep::Stop(start)),
     }
 }
@@ -292,6 +322,7 @@ impl Place {
     fn target(&self, cx: &Ctx<'_>) -> Result<Target> {
         match self.node().entry.what {
             What::Cwd => Ok(Target::Directory(self.subject(cx)?.living()?.cwd.load_full())),
+            What::Root => self.root(cx).map(Target::Directory),
             What::Descriptor => self.descriptor(cx).map(Target::File),
             _ => self.link(cx).map(Target::Text),
         }

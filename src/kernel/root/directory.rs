@@ -50,7 +50,7 @@ impl Directory {
 
     /// The directory as the start of a look-up.
     pub fn dir(&self) -> Dir<'_> {
-        Dir { fd: self.as_fd(), mount: self.mount }
+        Dir::new(self.as_fd(), self.mount)
     }
 
     /// The place, if it is one of the kernel's own.

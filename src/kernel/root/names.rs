@@ -37,7 +37,7 @@ impl Root {
         match &self.table {
             Some(table) => self.name_by(table, file, |_| true),
             None => {
-                let name = self.name_of(Dir { fd: file, mount: MountId::ROOT })?;
+                let name = self.name_of(Dir::new(file, MountId::ROOT))?;
                 self.certainly(file, name).map(|(name, _)| name)
             }
         }
@@ -47,7 +47,7 @@ impl Root {
     pub(crate) fn name_in_volume(&self, file: BorrowedFd<'_>) -> Option<Vec<u8>> {
         let names = match &self.table {
             Some(table) => self.names_by(table, file).ok()?.collect(),
-            None => vec![self.name_of(Dir { fd: file, mount: MountId::ROOT }).ok()?],
+            None => vec![self.name_of(Dir::new(file, MountId::ROOT)).ok()?],
         };
         names.into_iter().find(|name| self.mount_of(name).is_some_and(|(at, _)| self.volumes().contains(at)))
     }
@@ -154,7 +154,7 @@ impl Root {
     fn certain_path_of(&self, dir: BorrowedFd<'_>) -> Result<CString> {
         let id = identity(dir)?;
         for _ in 0..PATIENCE {
-            let path = self.path_of(Dir { fd: dir, mount: MountId::ROOT })?;
+            let path = self.path_of(Dir::new(dir, MountId::ROOT))?;
             let flags = OFlags::PATH | OFlags::CLOEXEC;
             let resolve = ResolveFlags::IN_ROOT | ResolveFlags::NO_SYMLINKS;
             let found = rustix::fs::openat2(self.directory(), &path, flags, Mode::empty(), resolve);

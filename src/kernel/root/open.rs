@@ -124,6 +124,8 @@ impl Root {
         resolve: ResolveFlags,
     ) -> Result<Found> {
         let how = How::new(flags, mode);
+        let alone = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
+        let resolve = if dir.walked { resolve.difference(ResolveFlags::IN_ROOT) | alone } else { resolve };
         if let Some(table) = &self.table {
             return self.open_in(table, dir, path, how, resolve);
         }
@@ -266,7 +268,7 @@ impl Root {
             let how = How { flags: OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, mode: Mode::empty() };
             match host_open(dir.fd, &parent, how, ResolveFlags::BENEATH) {
                 Err(Errno::EXDEV) => {}
-                found => return act(Dir { fd: found?.as_fd(), mount: dir.mount }, name),
+                found => return act(Dir::new(found?.as_fd(), dir.mount), name),
             }
         }
         let led = self.lead(table, dir, path, Way { last: Last::Name, resolve: ResolveFlags::empty() })?;

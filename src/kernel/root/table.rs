@@ -39,6 +39,20 @@ pub struct Dir<'a> {
     pub fd: BorrowedFd<'a>,
     /// Its mount.
     pub mount: MountId,
+    /// The path is one name that a walk has arrived at: no link is followed from here.
+    pub walked: bool,
+}
+
+impl<'a> Dir<'a> {
+    /// A directory at which any path starts.
+    pub fn new(fd: BorrowedFd<'a>, mount: MountId) -> Dir<'a> {
+        Dir { fd, mount, walked: false }
+    }
+
+    /// The directory at which a walk has ended, for the last name of its path.
+    pub fn walked(self) -> Dir<'a> {
+        Dir { walked: true, ..self }
+    }
 }
 
 impl AsFd for Dir<'_> {
@@ -59,7 +73,7 @@ pub struct Found {
 impl Found {
     /// The file as the start of a look-up.
     pub fn dir(&self) -> Dir<'_> {
-        Dir { fd: self.file.as_fd(), mount: self.mount }
+        Dir::new(self.file.as_fd(), self.mount)
     }
 }
 
@@ -229,7 +243,7 @@ impl Table {
 
     /// The same, as long as the table is there.
     pub(super) fn source_dir(&self, mount: MountId) -> Dir<'_> {
-        Dir { fd: self.at(mount).source.as_fd(), mount }
+        Dir::new(self.at(mount).source.as_fd(), mount)
     }
 
     /// Whether it is a directory.
@@ -270,7 +284,7 @@ impl Table {
 
     /// The directory or file that a mount covers; None for the root directory.
     pub(super) fn point(&self, mount: MountId) -> Option<Dir<'_>> {
-        self.at(mount).point.as_ref().map(|point| Dir { fd: point.place.as_fd(), mount: point.mount })
+        self.at(mount).point.as_ref().map(|point| Dir::new(point.place.as_fd(), point.mount))
     }
 
     /// The path of a mount, if nobody can rename a directory above it.

@@ -6,7 +6,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#define MULTISHOT (int)0x80000000u
+#define MULTISHOT    (int)0x80000000u
 #define POLL_MESSAGE 3
 
 static int number;
@@ -32,7 +32,7 @@ static int told(void)
 	return signals(&info) > 0;
 }
 
-/* What each event is about, and not about. */
+/* Each event, and the changes that it is not about. */
 static void check_events(int folder)
 {
 	char c = 'x';

@@ -296,6 +296,10 @@ int64_t lind_path_act(const struct served *s)
 		return act_readlink(s, b[0], b[1].value);
 	case SYS_chdir:
 		return make(s, SYS_fchdir, number((uint64_t)p->object), none, none, none, none);
+	case SYS_chroot:
+		/* Below a root of the view no paths of the kernel's are known. */
+		return s->view ? -EPERM
+			       : make(s, SYS_chroot, lind_mine(""), number((uint64_t)p->object), none, none, none);
 	case SYS_truncate:
 		return act_truncate(s);
 	case SYS_getxattr:

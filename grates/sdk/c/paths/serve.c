@@ -85,6 +85,13 @@ static bool has_unknown_flags(const struct lind_call *c)
 	}
 }
 
+/* chroot of a directory that a grate nearer to the client has found, and names by a descriptor of
+ * its own. */
+static bool found_before(const struct served *s, int i)
+{
+	return s->c->nr == SYS_chroot && s->c->args[1].cage != s->c->target && !s->text[i][0];
+}
+
 static unsigned how(const struct served *s, int i)
 {
 	const struct lind_path_use *path = &s->use->path[i];
@@ -113,7 +120,7 @@ static unsigned how(const struct served *s, int i)
 		how |= LIND_WALK_NAME;
 	/* readlinkat means a link that is open by an empty path without a flag. */
 	if ((takes_empty(s->c->nr) && flags & AT_EMPTY_PATH && path->effect != LIND_DOES_CREATE) ||
-	    s->c->nr == SYS_readlinkat)
+	    s->c->nr == SYS_readlinkat || found_before(s, i))
 		how |= LIND_WALK_EMPTY;
 	return how;
 }
@@ -146,7 +153,7 @@ static int copy_paths(struct served *s)
 
 static struct lind_arg start(const struct served *s, int i)
 {
-	int dir = s->use->path[i].dir;
+	int dir = found_before(s, i) ? 1 : s->use->path[i].dir;
 
 	return dir < 0 ? client(s, (uint64_t)(int64_t)AT_FDCWD) : s->c->args[dir];
 }

@@ -1,4 +1,5 @@
 /* Where a path leads: a walk with descriptors of ours, one directory after the other. */
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,8 @@ struct walk {
 	char text[LIND_PATH_MAX]; /* its path; empty for the root */
 	struct lind_names names; /* what is still to go */
 	const char *dots;  /* the last name, if it was `..` */
+	bool root_known;
+	struct stat root;  /* the target's own root directory */
 };
 
 /* Takes `fd` as the directory we are in. */
@@ -27,12 +30,82 @@ static int enter(struct walk *w, int fd)
 	return 0;
 }
 
-static int enter_root(struct walk *w)
+/* The top of all paths here. */
+static int enter_top(struct walk *w)
 {
 	w->text[0] = 0;
 	return enter(w,
 	    w->view ? (int)own(SYS_openat, (uint64_t)w->view->root, (uintptr_t)".", O_PATH | O_DIRECTORY | O_CLOEXEC, 0)
 		    : own_look(AT_FDCWD, "/", O_DIRECTORY));
+}
+
+static bool is_same(const struct stat *one, const struct stat *other)
+{
+	return one->st_dev == other->st_dev && one->st_ino == other->st_ino;
+}
+
+static struct stat top;
+
+static void learn_top(void)
+{
+	int fd = own_look(AT_FDCWD, "/", O_DIRECTORY);
+
+	if (fd < 0 || own(SYS_fstat, (uint64_t)fd, (uintptr_t)&top, 0, 0))
+		top.st_ino = 0;
+	own_close(fd);
+}
+
+/* Opens the root directory of the target, which may have changed it. */
+static int open_root(struct walk *w)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	struct lind_arg here = { (uint64_t)(int64_t)AT_FDCWD, w->target };
+	int fd, r;
+
+	pthread_once(&once, learn_top);
+	fd = (int)lind_call(SYS_openat, lind_self_, here, lind_mine("/"), number(O_PATH | O_DIRECTORY | O_CLOEXEC),
+	    number(0), number(0), number(0));
+	if (fd < 0)
+		return fd;
+	if ((r = (int)own(SYS_fstat, (uint64_t)fd, (uintptr_t)&w->root, 0, 0))) {
+		own_close(fd);
+		return r;
+	}
+	w->root_known = true;
+	return fd;
+}
+
+static int enter_root(struct walk *w)
+{
+	int r;
+
+	if (w->view)
+		return enter_top(w);
+	w->text[0] = 0;
+	if ((r = enter(w, open_root(w))) || is_same(&w->root, &top))
+		return r;
+	if ((r = lind_kernel_name(w->at, w->text)))
+		return r;
+	if (!strcmp(w->text, "/"))
+		w->text[0] = 0;
+	return 0;
+}
+
+/* Whether we are where the target's `..` leads no further. */
+static int is_at_root(struct walk *w)
+{
+	struct stat here;
+	int fd, r;
+
+	if (!w->root_known) {
+		if ((fd = open_root(w)) < 0)
+			return fd;
+		own_close(fd);
+	}
+	if (is_same(&w->root, &top))
+		return 0;
+	r = (int)own(SYS_fstat, (uint64_t)w->at, (uintptr_t)&here, 0, 0);
+	return r ? r : is_same(&here, &w->root);
 }
 
 /* Takes a directory that was not reached by a name from where we are. */
@@ -98,7 +171,7 @@ static int enter_by_name(struct walk *w, char *path)
 {
 	char *name, *save;
 	bool bound;
-	int r = enter_root(w);
+	int r = enter_top(w);
 
 	for (name = strtok_r(path, "/", &save); name && !r; name = strtok_r(NULL, "/", &save)) {
 		char next[LIND_PATH_MAX];
@@ -129,6 +202,8 @@ static int up(struct walk *w)
 		return 0;
 	if (w->view)
 		return climb_by_name(w);
+	if ((r = is_at_root(w)))
+		return r < 0 ? r : 0;
 	memcpy(text, w->text, strlen(w->text) + 1);
 	r = enter_elsewhere(
 	    w, (int)own(SYS_openat, (uint64_t)w->at, (uintptr_t)"..", O_PATH | O_DIRECTORY | O_CLOEXEC, 0));

@@ -7,10 +7,13 @@ use lind_abi::{DirFd, Errno, Fd, Result};
 
 use crate::call::Ctx;
 use crate::fd::Kind;
-use crate::path::{Start, Within};
+use crate::path::{Origin, Start, Within};
 use crate::procfs::{Reached, may_enter, walk};
 use crate::root::Last;
 use crate::root::table::Dir;
+
+/// How often a path is walked again because a link has appeared at its end.
+const PATIENCE: u32 = 256;
 
 impl Ctx<'_> {
     /// The directory argument of a call that has none: the working directory.
@@ -19,20 +22,21 @@ impl Ctx<'_> {
         DirFd { number: libc::AT_FDCWD, cage: self.cage.id }
     }
 
-    /// The directory at which `path` starts. For an absolute path `dir` may be anything.
+    /// The directory at which `path` starts, as the cage sees it that `dir` belongs to. For an
+    /// absolute path `dir` may be anything.
     ///
     /// # Errors
     /// ENOENT for an empty path, EBADF; ENOTDIR for a file that was not opened by a name inside the
     /// root.
     #[inline]
-    fn start(&self, dir: DirFd, path: &CStr) -> Result<Start> {
+    fn origin(&self, dir: DirFd, path: &CStr) -> Result<Origin> {
         let cage = self.owner(dir.cage)?;
-        match path.to_bytes().first() {
+        let start = match path.to_bytes().first() {
             None => return Err(Errno::ENOENT),
-            Some(b'/') => return Ok(Start::Cwd(cage.cwd.load())),
-            Some(_) => {}
-        }
-        self.directory(dir)
+            Some(b'/') => Start::Cwd(cage.cwd.load()),
+            Some(_) => self.directory(dir)?,
+        };
+        Ok(Origin { start, root: cage.root.get() })
     }
 
     /// A directory argument, whatever the path may be.
@@ -95,28 +99,55 @@ impl Ctx<'_> {
         mut host: impl FnMut(Dir<'_>, &CStr) -> Result<T>,
         ours: impl FnOnce(Reached) -> Result<T>,
     ) -> Result<T> {
-        let start = self.start(dir, path)?;
-        if !may_enter(&start, path) {
-            let result = host(start.dir(), path);
-            if !self.missed(&result, &start, path) {
+        let from = self.origin(dir, path)?;
+        if from.root.is_some() {
+            return self.act_below_own_root(dir, path, (last, within), host, ours);
+        }
+        if !may_enter(&from.start, path) {
+            let result = host(from.start.dir(), path);
+            if !self.missed(&result, &from.start, path) {
                 return result;
             }
         }
-        self.act_where_led(start, path, (last, within), host, ours)
+        self.act_where_led(from, path, (last, within), host, ours)
     }
 
     /// As `act`, following the path through our trees from the start.
     fn act_where_led<T>(
         &self,
-        start: Start,
+        from: Origin,
         path: &CStr,
         (last, within): (Last, Within),
         mut host: impl FnMut(Dir<'_>, &CStr) -> Result<T>,
         ours: impl FnOnce(Reached) -> Result<T>,
     ) -> Result<T> {
-        match walk(self, start, path, last, within)? {
+        match walk(self, from, path, last, within)? {
             Reached::Host(start, rest) => host(start.dir(), &rest),
             reached => ours(reached),
+        }
+    }
+
+    /// As `act`, for a cage that has changed its root: the host knows nothing of that root, so it
+    /// gets single names and follows no link. A link that has appeared at the end of the path since
+    /// the walk is walked as well.
+    #[cold]
+    fn act_below_own_root<T>(
+        &self,
+        dir: DirFd,
+        path: &CStr,
+        (last, within): (Last, Within),
+        mut host: impl FnMut(Dir<'_>, &CStr) -> Result<T>,
+        ours: impl FnOnce(Reached) -> Result<T>,
+    ) -> Result<T> {
+        let mut tries = 0;
+        loop {
+            match walk(self, self.origin(dir, path)?, path, last, within)? {
+                Reached::Host(start, rest) => match host(start.dir().walked(), &rest) {
+                    Err(Errno::ELOOP) if last == Last::Follow && tries < PATIENCE => tries += 1,
+                    result => return result,
+                },
+                reached => return ours(reached),
+            }
         }
     }
 
@@ -135,12 +166,13 @@ impl Ctx<'_> {
         host: impl FnMut(Dir<'_>, &CStr) -> Result<T>,
         ours: impl FnOnce(Reached) -> Result<T>,
     ) -> Result<T> {
-        let start = self.start(dir, path)?;
+        let from = self.origin(dir, path)?;
         let root = &self.kernel.root;
-        if root.hides_any() && !may_enter(&start, path) && root.crosses_link(start.dir(), path) {
-            return self.act_where_led(start, path, (last, within), host, ours);
+        let may_lead = root.hides_any() && from.root.is_none() && !may_enter(&from.start, path);
+        if may_lead && root.crosses_link(from.start.dir(), path) {
+            return self.act_where_led(from, path, (last, within), host, ours);
         }
-        drop(start);
+        drop(from);
         self.act_within(dir, path, last, within, host, ours)
     }
 
@@ -155,16 +187,23 @@ impl Ctx<'_> {
         mut host: impl FnMut((Dir<'_>, &CStr), (Dir<'_>, &CStr)) -> Result<T>,
         ours: impl FnOnce(Reached, Reached) -> Result<T>,
     ) -> Result<T> {
-        let (from, to) = (self.start(old_dir, old)?, self.start(new_dir, new)?);
-        if !may_enter(&from, old) && !may_enter(&to, new) {
-            let result = host((from.dir(), old), (to.dir(), new));
-            if !self.missed(&result, &from, old) && !self.missed(&result, &to, new) {
+        let (from, to) = (self.origin(old_dir, old)?, self.origin(new_dir, new)?);
+        let own_root = from.root.is_some() || to.root.is_some();
+        if !own_root && !may_enter(&from.start, old) && !may_enter(&to.start, new) {
+            let result = host((from.start.dir(), old), (to.start.dir(), new));
+            if !self.missed(&result, &from.start, old) && !self.missed(&result, &to.start, new) {
                 return result;
             }
         }
         let within = Within::default();
-        match (walk(self, from, old, last, within)?, walk(self, to, new, Last::NoFollow, within)?) {
-            (Reached::Host(from, old), Reached::Host(to, new)) => host((from.dir(), &old), (to.dir(), &new)),
+        match (walk(self, from, old, last, within)?, walk(self, to, new, Last::Name, within)?) {
+            (Reached::Host(from, old), Reached::Host(to, new)) => {
+                let (mut from, mut to) = (from.dir(), to.dir());
+                if own_root {
+                    (from, to) = (from.walked(), to.walked());
+                }
+                host((from, &old), (to, &new))
+            }
             (old, new) => ours(old, new),
         }
     }

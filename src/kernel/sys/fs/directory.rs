@@ -11,9 +11,12 @@ use rustix::fs::{OFlags, SeekFrom};
 
 use super::at::unchangeable;
 use super::name::unlinkat;
+use crate::authority;
+use crate::cage::capability;
 use crate::call::{Ctx, PathBytes};
 use crate::fd::{File, Kind};
 use crate::host;
+use crate::path::below_own_root;
 use crate::procfs::{self, Place, Reached};
 use crate::root::table::Dir;
 use crate::root::{Change, Directory, Last};
@@ -34,7 +37,7 @@ pub(crate) fn mkdirat(cx: &Ctx<'_>, dir: DirFd, path: Path, mode: Mode) -> Resul
             .root
             .parent(start, path, Change::Make, |dir, name| rustix::fs::mkdirat(dir, name, mode).map_err(host::errno))
     };
-    cx.act(dir, path, Last::NoFollow, on_host, unchangeable)
+    cx.act(dir, path, Last::Name, on_host, unchangeable)
 }
 
 /// rmdir(2)
@@ -82,54 +85,83 @@ pub(crate) fn getdents(cx: &Ctx<'_>, fd: Fd, buf: Out<u8>, len: Len) -> Result<u
 pub(crate) fn chdir(cx: &Ctx<'_>, path: Path) -> Result<()> {
     let mut buf = PathBytes::default();
     let path = cx.path(path, &mut buf)?;
-    let on_host = |start: Dir<'_>, path: &CStr| enter(cx, start, path);
-    cx.act(cx.here(), path, Last::Follow, on_host, |reached| match reached {
-        Reached::Place(place) => enter_place(cx, place),
-        Reached::File(file) => enter_open(cx, &file),
-        _ => Err(Errno::ENOENT),
-    })
+    cx.cage.cwd.store(Arc::new(directory_at(cx, path)?));
+    Ok(())
 }
 
 /// fchdir(2)
 pub(crate) fn fchdir(cx: &Ctx<'_>, fd: Fd) -> Result<()> {
-    enter_open(cx, &*cx.file(fd)?)
+    cx.cage.cwd.store(Arc::new(open_directory(cx, &*cx.file(fd)?)?));
+    Ok(())
 }
 
-fn enter_open(cx: &Ctx<'_>, file: &File) -> Result<()> {
+/// The directory that a path leads to, if it may be searched.
+fn directory_at(cx: &Ctx<'_>, path: &CStr) -> Result<Directory> {
+    let on_host = |start: Dir<'_>, path: &CStr| directory_of_host(cx, start, path);
+    cx.act(cx.here(), path, Last::Follow, on_host, |reached| match reached {
+        Reached::Place(place) => own_directory(cx, place),
+        Reached::File(file) => open_directory(cx, &file),
+        _ => Err(Errno::ENOENT),
+    })
+}
+
+fn open_directory(cx: &Ctx<'_>, file: &File) -> Result<Directory> {
     match &file.kind {
-        Kind::Named(_) => enter(cx, file.dir(), c"."),
-        Kind::Pseudo(place) => enter_place(cx, place.clone()),
+        Kind::Named(_) => directory_of_host(cx, file.dir(), c"."),
+        Kind::Pseudo(place) => own_directory(cx, place.clone()),
         _ => Err(Errno::ENOTDIR),
     }
 }
 
-/// Makes a directory of our own trees the cage's own.
-fn enter_place(cx: &Ctx<'_>, place: Place) -> Result<()> {
+fn own_directory(cx: &Ctx<'_>, place: Place) -> Result<Directory> {
     if !place.is_directory() {
         return Err(Errno::ENOTDIR);
     }
     procfs::access(cx, &place, AccessMode(AccessMode::X_OK), 0)?;
-    cx.cage.cwd.store(Arc::new(Directory::ours(&cx.kernel.root, place)?));
-    Ok(())
+    Directory::ours(&cx.kernel.root, place)
 }
 
-/// Makes a directory the cage's own, if it may be searched.
-fn enter(cx: &Ctx<'_>, dir: Dir<'_>, path: &CStr) -> Result<()> {
+fn directory_of_host(cx: &Ctx<'_>, dir: Dir<'_>, path: &CStr) -> Result<Directory> {
     let directory = cx.kernel.root.open(dir, path, (OFlags::PATH | OFlags::DIRECTORY).bits(), 0)?;
     host::fs::access(directory.as_fd(), c"", AccessMode::X_OK, AccessFlags::AT_EMPTY_PATH | AccessFlags::AT_EACCESS)?;
-    cx.cage.cwd.store(Arc::new(Directory::new(directory)));
+    Ok(Directory::new(directory))
+}
+
+/// chroot(2). A grate that has found the directory for its client passes an empty path, and a
+/// descriptor of its own as second argument.
+pub(crate) fn chroot(cx: &Ctx<'_>, path: Path, dir: DirFd) -> Result<()> {
+    let mut buf = PathBytes::default();
+    let path = cx.path(path, &mut buf)?;
+    // Where a grate keeps files, the kernel may not even know the directory.
+    if !authority::follow_root(cx.kernel, cx.cage) {
+        return Err(Errno::EPERM);
+    }
+    let directory = if path.is_empty() && dir.cage != cx.cage.id {
+        open_directory(cx, &*cx.file(Fd { number: dir.number, cage: dir.cage })?)?
+    } else {
+        directory_at(cx, path)?
+    };
+    if !cx.cage.settings().credentials.can(capability::SYS_CHROOT) {
+        return Err(Errno::EPERM);
+    }
+    let is_top = directory.place().is_none() && cx.kernel.root.is_top(directory.dir());
+    cx.cage.root.set((!is_top).then(|| Arc::new(directory)));
     Ok(())
 }
 
 /// getcwd(2): the length with its NUL.
 pub(crate) fn getcwd(cx: &Ctx<'_>, buf: Out<u8>, len: Len) -> Result<usize> {
     let cwd = cx.cage.cwd.load();
-    let path = cwd.path(&cx.kernel.root)?;
-    let path = path.as_bytes_with_nul();
+    let path = cwd.path(&cx.kernel.root)?.into_bytes();
+    let mut path = match below_own_root(cx, &path)? {
+        Some(path) => path,
+        None => [b"(unreachable)", &path[..]].concat(),
+    };
+    path.push(0);
     if path.len() as u64 > len.0 {
         return Err(Errno::ERANGE);
     }
-    cx.copy_out(buf, path)?;
+    cx.copy_out(buf, &path)?;
     Ok(path.len())
 }
 

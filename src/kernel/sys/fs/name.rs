@@ -15,7 +15,7 @@ use crate::fd::{FileRef, Kind};
 use crate::host;
 use crate::procfs::{Place, Reached};
 use crate::root::table::Dir;
-use crate::root::{Change, Last, Walls};
+use crate::root::{Change, Last};
 
 /// S_IFMT
 const FORMAT: u32 = 0o170_000;
@@ -38,7 +38,7 @@ pub(crate) fn unlinkat(cx: &Ctx<'_>, dir: DirFd, path: Path, flags: AtFlags) -> 
             rustix::fs::unlinkat(dir, name, host_flags).map_err(host::errno)
         })
     };
-    let removed = cx.act(dir, path, Last::NoFollow, on_host, |reached| match reached {
+    let removed = cx.act(dir, path, Last::Name, on_host, |reached| match reached {
         Reached::Place(place) => match place.memory(cx) {
             Some(_) if flags.has(AtFlags::AT_REMOVEDIR) => Err(Errno::ENOTDIR),
             Some((name, _)) => cx.kernel.shared.remove(name),
@@ -96,7 +96,7 @@ pub(crate) fn renameat2(
         }
         _ => Err(Errno::EXDEV),
     };
-    cx.act_on_two((old_dir, old, Last::NoFollow), (new_dir, new), on_host, ours)
+    cx.act_on_two((old_dir, old, Last::Name), (new_dir, new), on_host, ours)
 }
 
 /// link(2)
@@ -115,7 +115,7 @@ pub(crate) fn linkat(cx: &Ctx<'_>, old_dir: DirFd, old: Path, new_dir: DirFd, ne
     if old.is_empty() && flags.has(AtFlags::AT_EMPTY_PATH) {
         let file = cx.file(Fd { number: old_dir.number, cage: old_dir.cage })?;
         let on_host = |to: Dir<'_>, new: &CStr| link_open(cx, &file, to, new);
-        return cx.act(new_dir, new, Last::NoFollow, on_host, unchangeable);
+        return cx.act(new_dir, new, Last::Name, on_host, unchangeable);
     }
     let last = if flags.has(AtFlags::AT_SYMLINK_FOLLOW) { Last::Follow } else { Last::NoFollow };
     let root = &cx.kernel.root;
@@ -127,11 +127,12 @@ pub(crate) fn linkat(cx: &Ctx<'_>, old_dir: DirFd, old: Path, new_dir: DirFd, ne
                     let flags = if follow { rustix::fs::AtFlags::SYMLINK_FOLLOW } else { rustix::fs::AtFlags::empty() };
                     rustix::fs::linkat(dir, name, new_dir, new, flags).map_err(host::errno)
                 };
-                match root.walls() {
-                    Walls::Chroot => link(old_dir.fd, old, last == Last::Follow),
+                if old.is_empty() {
                     // The object is open; only by this name does the host link it without more
                     // privileges.
-                    Walls::Openat2 => root.again(old_dir.fd, |dir, name| link(dir, name, true)),
+                    root.again(old_dir.fd, |dir, name| link(dir, name, true))
+                } else {
+                    link(old_dir.fd, old, last == Last::Follow)
                 }
             })
         })
@@ -190,7 +191,7 @@ pub(crate) fn symlinkat(cx: &Ctx<'_>, target: Path, dir: DirFd, path: Path) -> R
             rustix::fs::symlinkat(target, dir, name).map_err(host::errno)
         })
     };
-    cx.act(dir, path, Last::NoFollow, on_host, unchangeable)
+    cx.act(dir, path, Last::Name, on_host, unchangeable)
 }
 
 /// readlink(2)
@@ -268,5 +269,5 @@ pub(crate) fn mknodat(cx: &Ctx<'_>, dir: DirFd, path: Path, mode: Mode, dev: u64
             Ok(())
         })
     };
-    cx.act(dir, path, Last::NoFollow, on_host, unchangeable)
+    cx.act(dir, path, Last::Name, on_host, unchangeable)
 }

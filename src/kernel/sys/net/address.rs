@@ -23,6 +23,7 @@ use crate::fd::{File, FileRef, Kind};
 use crate::host::net::Address;
 use crate::host::place;
 use crate::procfs::Reached;
+use crate::root::table::Dir;
 use crate::root::{Change, Last, Walls};
 
 /// Reads an address, once. A NULL pointer or length 0 gives an empty address.
@@ -86,8 +87,8 @@ pub(super) fn reach<T>(cx: &Ctx<'_>, address: &Address, mut act: impl FnMut(&Add
                 &path,
                 Last::Follow,
                 |dir, path| match root.walls() {
-                    Walls::Chroot => at(dir.fd, path).map(Found::Done),
-                    Walls::Openat2 => {
+                    Walls::Chroot if !dir.walked => at(dir.fd, path).map(Found::Done),
+                    _ => {
                         let object = root.open(dir, path, OFlags::PATH.bits(), 0)?;
                         root.again(object.as_fd(), &mut at).map(Found::Done)
                     }
@@ -148,18 +149,37 @@ pub(super) fn make(cx: &Ctx<'_>, socket: &File, address: &Address, act: impl Fn(
         }
         Meaning::Path(path) => path,
     };
+    let make_at = |start: Dir<'_>, found: &CStr| {
+        cx.kernel
+            .root
+            .parent(start, found, Change::Make, |dir, name| make_in(cx, (socket, address, &path), (dir, name), &act))
+    };
+    if cx.cage.root.get().is_none() {
+        return make_at(cx.cage.cwd.load().dir(), &path);
+    }
+    cx.act(cx.here(), &path, Last::Name, make_at, |_| Err(Errno::EACCES))
+}
+
+/// As [`make`], by the name that was found in a directory. Where the host finds names itself,
+/// sockets have the names that guests gave them; one that a walk has found is told from those.
+fn make_in(
+    cx: &Ctx<'_>,
+    (socket, address, path): (&File, &Address, &CStr),
+    (dir, name): (Dir<'_>, &CStr),
+    act: impl Fn(&Address) -> Result<()>,
+) -> Result<()> {
     let umask = cx.cage.umask.load(Ordering::Relaxed);
-    cx.kernel.root.parent(cx.cage.cwd.load().dir(), &path, Change::Make, |dir, name| {
-        if cx.kernel.root.walls() == Walls::Chroot {
-            return place::at(dir.fd, umask, || act(address));
-        }
-        let (host, guest) = cx.kernel.sockets.add(name.to_bytes(), path.to_bytes(), UNIX - PATH - 1);
-        place::at(dir.fd, umask, || act(&unix(&host)?))?;
-        if let Kind::Socket(socket) = &socket.kind {
-            let _ = socket.bound.set(guest);
-        }
-        Ok(())
-    })
+    let by_host = cx.kernel.root.walls() == Walls::Chroot;
+    if by_host && !dir.walked {
+        return place::at(dir.fd, umask, || act(address));
+    }
+    let name = [if by_host { &b"././"[..] } else { b"" }, name.to_bytes()].concat();
+    let (host, guest) = cx.kernel.sockets.add(&name, path.to_bytes(), UNIX - PATH - 1);
+    place::at(dir.fd, umask, || act(&unix(&host)?))?;
+    if let Kind::Socket(socket) = &socket.kind {
+        let _ = socket.bound.set(guest);
+    }
+    Ok(())
 }
 
 fn abstract_name(cx: &Ctx<'_>, name: &[u8]) -> Result<Address> {

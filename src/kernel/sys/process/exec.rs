@@ -4,11 +4,11 @@ use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use lind_abi::flags::AtFlags;
-use lind_abi::{DirFd, Errno, NoReturn, Path, Result, StrArray};
+use lind_abi::{CageId, DirFd, Errno, NoReturn, Path, Result, StrArray};
 use rustix::fs::{FileType, OFlags};
 
 use super::args::{Room, strings};
-use crate::cage::{Named, Where, prepare_exec};
+use crate::cage::{Named, Where, find_program, prepare_exec};
 use crate::call::{Ctx, PathBytes};
 use crate::host::errno;
 use crate::procfs::Reached;
@@ -62,19 +62,26 @@ pub(crate) fn execveat(
     Ok(NoReturn)
 }
 
-/// The program that a path leads to through our trees, as `/dev/fd/3` does. None for one that leads
-/// to the host's files, or is a name to look for.
+/// The program that a path leads to through our trees, as `/dev/fd/3` does, or from a root of the
+/// cage's own; an absolute path is that of the cage `whose`. None for one that leads to the host's
+/// files, or is a name to look for.
 ///
 /// # Errors
 /// EACCES if it is not a regular file, and the errors of following the path.
-pub(in crate::sys) fn spawned_file(cx: &Ctx<'_>, path: &CStr) -> Result<Option<OwnedFd>> {
-    if !path.to_bytes().starts_with(b"/dev/") && !path.to_bytes().starts_with(b"/proc/") {
+pub(in crate::sys) fn spawned_file(cx: &Ctx<'_>, path: &CStr, whose: CageId) -> Result<Option<OwnedFd>> {
+    let absolute = path.to_bytes().starts_with(b"/");
+    let here = DirFd { cage: if absolute { whose } else { cx.cage.id }, ..cx.here() };
+    let own_root = cx.owner(here.cage)?.root.get().is_some();
+    if !own_root && !path.to_bytes().starts_with(b"/dev/") && !path.to_bytes().starts_with(b"/proc/") {
         return Ok(None);
     }
-    program_at(cx, (cx.here(), path), Last::Follow, |at| match at {
+    program_at(cx, (here, path), Last::Follow, |at| match at {
         Where::File(file) => {
             let kind = FileType::from_raw_mode(rustix::fs::fstat(&file).map_err(errno)?.st_mode);
             if kind == FileType::RegularFile { Ok(Some(file)) } else { Err(Errno::EACCES) }
+        }
+        Where::Path(from, path, last) if own_root => {
+            find_program(cx.kernel, from, path, false, last).map(|found| Some(found.file))
         }
         Where::Path(..) => Ok(None),
     })

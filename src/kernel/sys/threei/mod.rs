@@ -226,7 +226,7 @@ pub(crate) fn spawn(
     }
     let mut buf = PathBytes::default();
     let name = cx.path(path, &mut buf)?.to_owned();
-    let file = spawned_file(cx, &name)?;
+    let file = spawned_file(cx, &name, path.cage)?;
     let mut room = Room::of(cx.cage);
     let argv = strings(cx, argv, &mut room)?;
     let envp = strings(cx, envp, &mut room)?;

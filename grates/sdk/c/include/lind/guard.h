@@ -72,6 +72,7 @@ int64_t lind_guard_receive(const struct lind_call *c);
 	LIND_GUARD_PATH_(access) \
 	LIND_GUARD_PATH_(faccessat) \
 	LIND_GUARD_PATH_(faccessat2) \
+	LIND_GUARD_PATH_(chroot) \
 	LIND_HANDLE(alters, bind, lind_guard_bind); \
 	LIND_HANDLE(alters, recvmsg, lind_guard_receive); \
 	LIND_HANDLE(alters, recvmmsg, lind_guard_receive);

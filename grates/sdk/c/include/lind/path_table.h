@@ -89,7 +89,7 @@ static const struct lind_file_use lind_file_uses[] = {
 	{ 134, 38, 1, 0, -1, { { -1, 0, -1, LIND_END_FOLLOW, 32 } }, { { 0 } } }, /* uselib */
 	{ 137, 0, 1, 0, -1, { { -1, 0, -1, LIND_END_FOLLOW, 1 } }, { { 0 } } }, /* statfs */
 	{ 155, 1, 2, 0, -1, { { -1, 0, -1, LIND_END_FOLLOW, 256 }, { -1, 1, -1, LIND_END_FOLLOW, 256 } }, { { 0 } } }, /* pivot_root */
-	{ 161, 1, 1, 0, -1, { { -1, 0, -1, LIND_END_FOLLOW, 256 } }, { { 0 } } }, /* chroot */
+	{ 161, 0, 1, 0, -1, { { -1, 0, -1, LIND_END_FOLLOW, 1 } }, { { 0 } } }, /* chroot */
 	{ 163, 1, 1, 0, -1, { { -1, 0, -1, LIND_END_FOLLOW, 256 } }, { { 0 } } }, /* acct */
 	{ 165, 1, 2, 0, -1, { { -1, 0, -1, LIND_END_FOLLOW, 256 }, { -1, 1, -1, LIND_END_FOLLOW, 256 } }, { { 0 } } }, /* mount */
 	{ 166, 1, 1, 0, -1, { { -1, 0, -1, LIND_END_FOLLOW, 256 } }, { { 0 } } }, /* umount2 */
@@ -200,11 +200,11 @@ static const struct lind_file_use lind_file_uses[] = {
 	X(lsetxattr) \
 	X(removexattr) \
 	X(lremovexattr) \
+	X(chroot) \
 	X(execve) \
 	X(execveat) \
 	X(spawn) \
 	X(uselib) \
-	X(chroot) \
 	X(pivot_root) \
 	X(mount) \
 	X(umount2) \
@@ -252,7 +252,6 @@ static const struct lind_file_use lind_file_uses[] = {
 	X(lsetxattr) \
 	X(removexattr) \
 	X(lremovexattr) \
-	X(chroot) \
 	X(pivot_root) \
 	X(mount) \
 	X(umount2) \

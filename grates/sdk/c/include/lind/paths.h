@@ -82,8 +82,9 @@ enum {
 
 /*
  * Walks `path`, a string of the grate's, from `dir` (an argument of a call, AT_FDCWD included), as
- * `target` would. 0 also where only the last name is missing; then place->object is -1. The
- * negative of an errno otherwise, and nothing to be done. `view` may be NULL.
+ * `target` would, from its own root directory. 0 also where only the last name is missing; then
+ * place->object is -1. The negative of an errno otherwise, and nothing to be done. `view` may be
+ * NULL.
  */
 int lind_path_walk(const struct lind_view *view, uint64_t target, struct lind_arg dir, const char *path, unsigned how,
     struct lind_place *place);

@@ -1002,7 +1002,7 @@ static const struct lind_syscall lind_syscalls[] = {
 	{ 158, "process", "arch_prctl", 0, 2, { { "op", LIND_INT, LIND_LAYOUT_BYTES, 0, NULL }, { "addr", LIND_ADDR, LIND_LAYOUT_BYTES, 0, NULL } }, LIND_INT },
 	{ 159, "time", "adjtimex", 0, 1, { { "buf", LIND_ADDR, LIND_LAYOUT_BYTES, 0, NULL } }, LIND_INT },
 	{ 160, "process", "setrlimit", 1, 2, { { "resource", LIND_VALUE, LIND_LAYOUT_BYTES, 0, &lind_names_Resource }, { "limit", LIND_IN, LIND_LAYOUT_RLIMIT, 16, NULL } }, LIND_UNIT },
-	{ 161, "fs", "chroot", 0, 1, { { "path", LIND_PATH, LIND_LAYOUT_BYTES, 0, NULL } }, LIND_UNIT },
+	{ 161, "fs", "chroot", 1, 2, { { "path", LIND_PATH, LIND_LAYOUT_BYTES, 0, NULL }, { "dir", LIND_DIRFD, LIND_LAYOUT_BYTES, 0, NULL } }, LIND_UNIT },
 	{ 162, "fs", "sync", 1, 0, { { 0 } }, LIND_UNIT },
 	{ 163, "process", "acct", 0, 1, { { "path", LIND_PATH, LIND_LAYOUT_BYTES, 0, NULL } }, LIND_UNIT },
 	{ 164, "time", "settimeofday", 0, 2, { { "tv", LIND_IN, LIND_LAYOUT_TIMEVAL, 16, NULL }, { "tz", LIND_IN, LIND_LAYOUT_TIMEZONE, 8, NULL } }, LIND_UNIT },

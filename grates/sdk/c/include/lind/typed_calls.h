@@ -2273,12 +2273,12 @@ static inline int64_t lind_take_setrlimit(const struct lind_call *cx, lind_setrl
 	return on(cx, (int)cx->args[0].value, cx->args[1].value ? &limit_ : NULL);
 }
 
-typedef int64_t lind_chroot_fn(const struct lind_call *cx, const char *path);
-static inline int64_t lind_forward_chroot(const struct lind_call *cx, const char *path)
+typedef int64_t lind_chroot_fn(const struct lind_call *cx, const char *path, int dir);
+static inline int64_t lind_forward_chroot(const struct lind_call *cx, const char *path, int dir)
 {
 	return lind_import_call(161, (int64_t)cx->target, (uintptr_t)path,
-	    path ? lind_self_ : cx->args[0].cage, 0, cx->args[1].cage, 0, cx->args[2].cage, 0,
-	    cx->args[3].cage, 0, cx->args[4].cage, 0, cx->args[5].cage);
+	    path ? lind_self_ : cx->args[0].cage, (uint64_t)dir, cx->args[1].cage, 0,
+	    cx->args[2].cage, 0, cx->args[3].cage, 0, cx->args[4].cage, 0, cx->args[5].cage);
 }
 static inline int64_t lind_take_chroot(const struct lind_call *cx, lind_chroot_fn *on)
 {
@@ -2287,7 +2287,7 @@ static inline int64_t lind_take_chroot(const struct lind_call *cx, lind_chroot_f
 
 	if ((r = lind_take_string_(&cx->args[0], path_, ENAMETOOLONG)))
 		return r;
-	return on(cx, path_);
+	return on(cx, path_, (int)cx->args[1].value);
 }
 
 typedef int64_t lind_sync_fn(const struct lind_call *cx);
