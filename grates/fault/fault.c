@@ -343,7 +343,7 @@ static const char *set_config(const char *value)
 }
 
 LIND_OPTION("r", "rule", "value");
-LIND_OPTION("-", "config", "reads");
+LIND_OPTION("-", "config", "toml");
 LIND_OPTION("s", "seed", "value");
 LIND_OPTION("o", "log", "writes");
 

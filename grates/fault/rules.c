@@ -1,7 +1,7 @@
 /* Reading rules: CALL,...:KEY=VALUE,... on the command line, [[rule]] tables in TOML. */
 #include <errno.h>
 #include <lind/syscall_table.h>
-#include <lind/toml.h>
+#include <lind/config.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -163,11 +163,9 @@ static const char *set_short(struct rule *r, const char *value)
 
 static const char *set_number(uint64_t *to, const char *value, uint64_t least)
 {
-	char *end;
+	const char *wrong = lind_number(value, to);
 
-	errno = 0;
-	*to = strtoull(value, &end, 10);
-	return *value < '0' || *value > '9' || *end || errno || *to < least ? "must be a number" : NULL;
+	return !wrong && *to < least ? "must be a number" : wrong;
 }
 
 static const char *set_kind(struct rule *r, const char *value)
@@ -300,52 +298,52 @@ const char *rule_add(const char *text)
 	return finish(r);
 }
 
-static void load_rule(struct lind_toml *table)
+static void load_rule(struct lind_config *table)
 {
-	struct lind_toml *calls = lind_toml_need(table, "call", LIND_TOML_ARRAY);
+	struct lind_config *calls = lind_config_need(table, "call", LIND_CONFIG_ARRAY);
 	struct rule *r = fresh();
 	const char *wrong;
 	size_t n;
 
 	if (rule_count == MOST_RULES)
-		lind_toml_die(table, "too many rules");
+		lind_config_die(table, "too many rules");
 	n = (size_t)snprintf(r->text, sizeof r->text, "%s:%u ", table->file, table->line);
-	for (struct lind_toml *v = lind_toml_first(calls); v; v = v->next) {
+	for (struct lind_config *v = lind_config_first(calls); v; v = v->next) {
 		v->asked = true;
-		if ((wrong = add_calls(r, lind_toml_is(v, LIND_TOML_STRING)->string)))
-			lind_toml_die(v, "%s: %s", v->string, wrong);
+		if ((wrong = add_calls(r, lind_config_is(v, LIND_CONFIG_STRING)->string)))
+			lind_config_die(v, "%s: %s", v->string, wrong);
 		if (n < sizeof r->text)
-			n += (size_t)snprintf(
-			    r->text + n, sizeof r->text - n, "%s%s", v == lind_toml_first(calls) ? "" : ",", v->string);
+			n += (size_t)snprintf(r->text + n, sizeof r->text - n, "%s%s",
+			    v == lind_config_first(calls) ? "" : ",", v->string);
 	}
-	for (struct lind_toml *v = lind_toml_first(table); v; v = v->next) {
+	for (struct lind_config *v = lind_config_first(table); v; v = v->next) {
 		char number[40];
 
 		if (!strcmp(v->key, "call"))
 			continue;
 		v->asked = true;
-		if (v->type == LIND_TOML_INTEGER)
+		if (v->type == LIND_CONFIG_INTEGER)
 			snprintf(number, sizeof number, "%lld", (long long)v->integer);
-		else if (v->type == LIND_TOML_FLOAT)
+		else if (v->type == LIND_CONFIG_FLOAT)
 			snprintf(number, sizeof number, "%.17g", v->number);
-		else if (v->type != LIND_TOML_STRING)
-			lind_toml_die(v, "must be a text or a number");
-		if ((wrong = set_key(r, v->key, v->type == LIND_TOML_STRING ? v->string : number)))
-			lind_toml_die(v, "%s: %s", v->key, wrong);
+		else if (v->type != LIND_CONFIG_STRING)
+			lind_config_die(v, "must be a text or a number");
+		if ((wrong = set_key(r, v->key, v->type == LIND_CONFIG_STRING ? v->string : number)))
+			lind_config_die(v, "%s: %s", v->key, wrong);
 	}
 	if ((wrong = finish(r)))
-		lind_toml_die(table, "%s", wrong);
+		lind_config_die(table, "%s", wrong);
 }
 
 const char *rules_load(const char *path)
 {
-	struct lind_toml *config = lind_toml_load(path), *s = lind_toml_get(config, "seed", LIND_TOML_INTEGER);
+	struct lind_config *config = lind_config_load(path), *s = lind_config_get(config, "seed", LIND_CONFIG_INTEGER);
 
 	if (s)
 		seed = (uint64_t)s->integer;
-	for (struct lind_toml *rule = lind_toml_first(lind_toml_get(config, "rule", LIND_TOML_ARRAY)); rule;
+	for (struct lind_config *rule = lind_config_first(lind_config_get(config, "rule", LIND_CONFIG_ARRAY)); rule;
 	    rule = rule->next)
-		load_rule(lind_toml_is(rule, LIND_TOML_TABLE));
-	lind_toml_no_others(config);
+		load_rule(lind_config_is(rule, LIND_CONFIG_TABLE));
+	lind_config_no_others(config);
 	return NULL;
 }

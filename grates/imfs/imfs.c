@@ -32,23 +32,7 @@ static const char *set_prefix(const char *value)
 
 static const char *set_limit(const char *value)
 {
-	static const char units[] = "kmg";
-	char *end;
-	const char *unit;
-
-	errno = 0;
-	limit = strtoull(value, &end, 10);
-	if (errno || end == value || *value == '-')
-		return "must be a number of bytes, or one with K, M or G";
-	if (*end && !end[1] && (unit = strchr(units, *end | 0x20))) {
-		unsigned shift = 10 * (unsigned)(unit - units + 1);
-
-		if (limit > UINT64_MAX >> shift)
-			return "too large";
-		limit <<= shift;
-		end++;
-	}
-	return *end ? "must be a number of bytes, or one with K, M or G" : NULL;
+	return lind_number(value, &limit);
 }
 
 static const char *add_pass(const char *value)
@@ -93,7 +77,7 @@ void first_ended(void)
 }
 
 LIND_OPTION("p", "prefix", "value");
-LIND_OPTION("s", "size", "value");
+LIND_OPTION("s", "size", "bytes");
 LIND_OPTION("-", "preload", "reads=");
 LIND_OPTION("-", "dump", "=writes");
 LIND_OPTION("-", "pass", "value");
@@ -103,7 +87,7 @@ int main(int argc, char **argv)
 	static const struct lind_option options[] = {
 		{ 'p', "prefix", "PATH", "put the filesystem at PATH (default /); all other paths are passed on",
 		    set_prefix },
-		{ 's', "size", "BYTES", "limit its contents (default 2G); K, M and G are understood", set_limit },
+		{ 's', "size", "SIZE", "limit its contents (default 2G)", set_limit },
 		{ 0, "preload", "HOST=PATH", "copy a file or tree of the outside to PATH before the program starts",
 		    preload },
 		{ 0, "dump", "PATH=HOST", "copy PATH to the outside when the program has ended", dump_later },

@@ -107,7 +107,7 @@ LIND_OPTION("-", "resolver", "value");
 LIND_OPTION("-", "default", "value");
 LIND_OPTION("-", "loopback", "value");
 LIND_OPTION("-", "errno", "value");
-LIND_OPTION("-", "config", "reads");
+LIND_OPTION("-", "config", "toml");
 LIND_OPTION("-", "learn", "writes");
 
 static const struct lind_option options[] = {

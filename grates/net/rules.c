@@ -1,7 +1,7 @@
 /* Rules as they are written: VERB,... [PROTOCOL,...] TARGET [PORT,...] [N/s]. */
 #include <ctype.h>
 #include <errno.h>
-#include <lind/toml.h>
+#include <lind/config.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -293,32 +293,34 @@ const char *rules_load(const char *path)
 		{ "deny", rule_deny },
 		{ "redirect", rule_redirect },
 	};
-	struct lind_toml *config = lind_toml_load(path);
+	struct lind_config *config = lind_config_load(path);
 	const char *wrong;
 
-	for (struct lind_toml *v = lind_toml_first(lind_toml_get(config, "resolvers", LIND_TOML_ARRAY)); v; v = v->next)
-		if ((wrong = resolver_add(lind_toml_is(v, LIND_TOML_STRING)->string)))
-			lind_toml_die(v, "%s", wrong);
+	for (struct lind_config *v = lind_config_first(lind_config_get(config, "resolvers", LIND_CONFIG_ARRAY)); v;
+	    v = v->next)
+		if ((wrong = resolver_add(lind_config_is(v, LIND_CONFIG_STRING)->string)))
+			lind_config_die(v, "%s", wrong);
 	/* Their order matters: an array of tables with one key each. */
-	for (struct lind_toml *v = lind_toml_first(lind_toml_get(config, "rule", LIND_TOML_ARRAY)); v; v = v->next) {
+	for (struct lind_config *v = lind_config_first(lind_config_get(config, "rule", LIND_CONFIG_ARRAY)); v;
+	    v = v->next) {
 		bool found = false;
 
-		lind_toml_is(v, LIND_TOML_TABLE);
+		lind_config_is(v, LIND_CONFIG_TABLE);
 		for (size_t i = 0; i < COUNT(kinds); i++) {
-			const char *text = lind_toml_string(v, kinds[i].key, NULL);
+			const char *text = lind_config_string(v, kinds[i].key, NULL);
 
 			if (!text)
 				continue;
 			if (found)
-				lind_toml_die(v, "one of allow, deny and redirect");
+				lind_config_die(v, "one of allow, deny and redirect");
 			if ((wrong = kinds[i].add(text)))
-				lind_toml_die(v, "%s: %s", text, wrong);
+				lind_config_die(v, "%s: %s", text, wrong);
 			found = true;
 		}
 		if (!found)
-			lind_toml_die(v, "must have allow, deny or redirect");
+			lind_config_die(v, "must have allow, deny or redirect");
 	}
-	lind_toml_no_others(config);
+	lind_config_no_others(config);
 	return NULL;
 }
 

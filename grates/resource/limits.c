@@ -73,48 +73,22 @@ static int by_name(const char *name, size_t length)
 	return -1;
 }
 
-/* Digits, perhaps with a fraction, and a unit. */
-static const char *parse(enum what what, const char *text, uint64_t *amount)
-{
-	static const struct {
-		const char *name;
-		uint64_t times;
-	} bytes[] = { { "", 1 }, { "B", 1 }, { "K", 1u << 10 }, { "M", 1u << 20 }, { "G", 1u << 30 },
-		{ "T", 1ull << 40 }, { NULL, 0 } };
-	static const struct {
-		const char *name;
-		uint64_t times;
-	} times[] = { { "s", 1000000000 }, { "ms", 1000000 }, { "us", 1000 }, { "", 1000000000 }, { "m", 60000000000 },
-		{ "h", 3600000000000 }, { NULL, 0 } };
-	const char *expected = is_time(what) ? "must be a time, such as 10s, 500ms, 2m"
-	    : is_bytes(what)                 ? "must be a number of bytes, or one with K, M, G or T"
-					     : "must be a number";
-	char *end;
-	uint64_t n;
-
-	if (*text < '0' || *text > '9')
-		return expected;
-	errno = 0;
-	n = strtoull(text, &end, 10);
-	if (errno)
-		return "is too large";
-	*amount = n;
-	if (!is_time(what) && !is_bytes(what))
-		return *end ? expected : NULL;
-	for (int i = 0; (is_time(what) ? times[i].name : bytes[i].name); i++) {
-		uint64_t unit = is_time(what) ? times[i].times : bytes[i].times;
-
-		if (strcmp(end, is_time(what) ? times[i].name : bytes[i].name))
-			continue;
-		if (__builtin_mul_overflow(n, unit, amount) || *amount > INT64_MAX)
-			return "is too large";
-		return NULL;
-	}
-	return expected;
-}
-
 static const char *unknown = "no such limit; there are cpu, wall, memory, cages, threads, files, read and write, "
 			     "and of these two .file, .network and .pipe";
+
+bool limit_is_time(const char *name)
+{
+	int what = by_name(name, strlen(name));
+
+	return what >= 0 && is_time((enum what)what);
+}
+
+bool limit_is_bytes(const char *name)
+{
+	int what = by_name(name, strlen(name));
+
+	return what >= 0 && is_bytes((enum what)what);
+}
 
 const char *set_limit(enum scope scope, const char *name, const char *amount)
 {
@@ -124,7 +98,7 @@ const char *set_limit(enum scope scope, const char *name, const char *amount)
 		return unknown;
 	if (scope == EACH && what == CAGES)
 		return "cages can be limited only for all cages together";
-	return parse((enum what)what, amount, &limits[scope][what]);
+	return lind_number(amount, &limits[scope][what]);
 }
 
 const char *set_rate(enum scope scope, const char *name, const char *amount)
@@ -137,7 +111,7 @@ const char *set_rate(enum scope scope, const char *name, const char *amount)
 		return unknown;
 	if (what < RATES_FROM)
 		return "only bytes read and written have a rate";
-	if ((wrong = parse((enum what)what, amount, &n)))
+	if ((wrong = lind_number(amount, &n)))
 		return wrong;
 	if (!n || n > 1ull << 40)
 		return "must be from 1 byte to 1T a second";

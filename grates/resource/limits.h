@@ -10,6 +10,9 @@ const char *set_use(const char *path); /* they are in this file from now on */
 void note_peak(enum what what);
 extern struct rate tree_rates[RATES];
 extern uint64_t each_rates[RATES];
+/* Amounts come as plain numbers, of nanoseconds or of bytes. */
+bool limit_is_time(const char *name);
+bool limit_is_bytes(const char *name);
 const char *set_limit(enum scope scope, const char *name, const char *amount);
 const char *set_rate(enum scope scope, const char *name, const char *amount);
 const char *set_action(const char *value);

@@ -2,7 +2,7 @@
  * Limits what clients use: processor time, time, memory, cages, threads, descriptors, bytes. The
  * option parsing, and which calls are handled: only those that some limit is about.
  */
-#include <lind/toml.h>
+#include <lind/config.h>
 #include <lind/grate.h>
 #include <stdio.h>
 #include <string.h>
@@ -93,33 +93,6 @@ static const char *set_each_rate(const char *value)
 
 LIND_SETS(set_report, wants_report = true)
 
-/* A table of LIMIT = "AMOUNT" or a number. Keys with a dot are tables in TOML: read.file = "1M"
- * is read = { file = "1M" }. */
-static void table(struct lind_toml *at, const char *prefix, enum scope scope,
-    const char *(*set)(enum scope, const char *, const char *))
-{
-	for (struct lind_toml *v = lind_toml_first(at); v; v = v->next) {
-		char name[40], text[24];
-		const char *wrong;
-
-		snprintf(name, sizeof name, "%s%s%s", prefix, *prefix ? "." : "",
-		    !strcmp(v->key, "all") && *prefix ? "" : v->key);
-		if (*prefix && !strcmp(v->key, "all"))
-			snprintf(name, sizeof name, "%s", prefix);
-		v->asked = true;
-		if (v->type == LIND_TOML_TABLE && !*prefix) {
-			table(v, v->key, scope, set);
-			continue;
-		}
-		if (v->type == LIND_TOML_INTEGER && v->integer >= 0)
-			snprintf(text, sizeof text, "%lld", (long long)v->integer);
-		else if (v->type != LIND_TOML_STRING)
-			lind_toml_die(v, "must be a text or a number that is not negative");
-		if ((wrong = set(scope, name, v->type == LIND_TOML_STRING ? v->string : text)))
-			lind_toml_die(v, "%s: %s", name, wrong);
-	}
-}
-
 static const char *action(enum scope scope, const char *name, const char *value)
 {
 	char text[80];
@@ -131,33 +104,72 @@ static const char *action(enum scope scope, const char *name, const char *value)
 	return set_action(text);
 }
 
+/* The amount of a limit as a plain number, in `text` if need be. */
+static const char *plain(struct lind_config *v, const char *limit, char *text, size_t size)
+{
+	if (limit_is_time(limit))
+		snprintf(text, size, "%llu", (unsigned long long)lind_config_time(v));
+	else if (limit_is_bytes(limit))
+		snprintf(text, size, "%llu", (unsigned long long)lind_config_bytes(v));
+	else if (v->type == LIND_CONFIG_STRING)
+		return v->string;
+	else
+		snprintf(text, size, "%lld", (long long)lind_config_is(v, LIND_CONFIG_INTEGER)->integer);
+	return text;
+}
+
+/* A table of LIMIT = "AMOUNT" or a number. Keys with a dot are tables in TOML: read.file = "1M"
+ * is read = { file = "1M" }. */
+static void table(struct lind_config *at, const char *prefix, enum scope scope,
+    const char *(*set)(enum scope, const char *, const char *))
+{
+	for (struct lind_config *v = lind_config_first(at); v; v = v->next) {
+		char name[40], text[24];
+		const char *wrong;
+
+		snprintf(name, sizeof name, "%s%s%s", prefix, *prefix ? "." : "",
+		    !strcmp(v->key, "all") && *prefix ? "" : v->key);
+		if (*prefix && !strcmp(v->key, "all"))
+			snprintf(name, sizeof name, "%s", prefix);
+		v->asked = true;
+		if (v->type == LIND_CONFIG_TABLE && !*prefix) {
+			table(v, v->key, scope, set);
+			continue;
+		}
+		if ((wrong = set(scope, name,
+			 set == action ? lind_config_is(v, LIND_CONFIG_STRING)->string
+				       : plain(v, name, text, sizeof text))))
+			lind_config_die(v, "%s: %s", name, wrong);
+	}
+}
+
 static const char *load(const char *path)
 {
-	struct lind_toml *config = lind_toml_load(path);
+	struct lind_config *config = lind_config_load(path);
 
-	table(lind_toml_get(config, "tree", LIND_TOML_TABLE), "", TREE, set_limit);
-	table(lind_toml_get(config, "each", LIND_TOML_TABLE), "", EACH, set_limit);
-	table(lind_toml_get(config, "rate", LIND_TOML_TABLE), "", TREE, set_rate);
-	table(lind_toml_get(config, "each-rate", LIND_TOML_TABLE), "", EACH, set_rate);
-	table(lind_toml_get(config, "on-hit", LIND_TOML_TABLE), "", TREE, action);
-	wants_report |= lind_toml_bool(config, "report", false);
-	lind_toml_no_others(config);
+	table(lind_config_get(config, "tree", LIND_CONFIG_TABLE), "", TREE, set_limit);
+	table(lind_config_get(config, "each", LIND_CONFIG_TABLE), "", EACH, set_limit);
+	table(lind_config_get(config, "rate", LIND_CONFIG_TABLE), "", TREE, set_rate);
+	table(lind_config_get(config, "each-rate", LIND_CONFIG_TABLE), "", EACH, set_rate);
+	table(lind_config_get(config, "on-hit", LIND_CONFIG_TABLE), "", TREE, action);
+	wants_report |= lind_config_bool(config, "report", false);
+	lind_config_no_others(config);
 	return NULL;
 }
 
-LIND_OPTION("-", "cpu", "value");
-LIND_OPTION("-", "wall", "value");
-LIND_OPTION("-", "memory", "value");
+LIND_OPTION("-", "cpu", "time");
+LIND_OPTION("-", "wall", "time");
+LIND_OPTION("-", "memory", "bytes");
 LIND_OPTION("-", "cages", "value");
 LIND_OPTION("-", "threads", "value");
 LIND_OPTION("-", "files", "value");
-LIND_OPTION("-", "read-bytes", "value");
-LIND_OPTION("-", "write-bytes", "value");
-LIND_OPTION("-", "each", "value");
-LIND_OPTION("-", "rate", "value");
-LIND_OPTION("-", "each-rate", "value");
+LIND_OPTION("-", "read-bytes", "=bytes");
+LIND_OPTION("-", "write-bytes", "=bytes");
+LIND_OPTION("-", "each", "=limit");
+LIND_OPTION("-", "rate", "=limit");
+LIND_OPTION("-", "each-rate", "=limit");
 LIND_OPTION("-", "on-hit", "value");
-LIND_OPTION("-", "config", "reads");
+LIND_OPTION("-", "config", "toml");
 LIND_OPTION("-", "learn", "writes");
 LIND_OPTION("-", "use", "updates");
 

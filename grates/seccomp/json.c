@@ -3,8 +3,8 @@
  * defaultErrnoRet, syscalls with names, action, errnoRet, args, includes and excludes. Their names
  * are those of all of Linux's architectures, so a name without a call here is left out.
  */
-#include <cJSON.h>
 #include <errno.h>
+#include <lind/cJSON.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>

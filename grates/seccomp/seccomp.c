@@ -193,7 +193,7 @@ static lind_handle_fn *to_learn(uint32_t nr)
 	return !learn_names && (has_path(row) || has_address(row)) ? on_learned_looking : on_learned_call;
 }
 
-LIND_OPTION("p", "policy", "reads");
+LIND_OPTION("p", "policy", "toml");
 LIND_OPTION("-", "docker", "reads");
 LIND_OPTION("-", "capabilities", "value");
 LIND_OPTION("-", "learn", "writes");
@@ -241,7 +241,7 @@ int main(int argc, char **argv)
 		lind_grate_lifecycle(&end_of_learning);
 		lind_grate_choose(to_learn);
 	} else {
-		otherwise = !policy ? read_lists() : docker ? read_json(policy, verbose) : read_toml(policy);
+		otherwise = !policy ? read_lists() : docker ? read_json(policy, verbose) : read_policy(policy);
 		finish_steps(otherwise);
 		handler_of_others = otherwise->action == ALLOW ? NULL : on_call;
 		lind_grate_choose(by_policy);

@@ -166,8 +166,8 @@ int64_t on_spawned_path(const struct lind_call *c); /* by the rules of execve, i
 int64_t on_sendmsg(const struct lind_call *c);
 int64_t on_sendmmsg(const struct lind_call *c);
 
-/* toml.c, json.c: reading policies. Each returns the rule for everything else. */
-const struct rule *read_toml(const char *path);
+/* policy.c, json.c: reading policies. Each returns the rule for everything else. */
+const struct rule *read_policy(const char *path);
 const struct rule *read_json(const char *path, bool verbose);
 const char *set_capabilities(const char *list);
 

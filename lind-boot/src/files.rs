@@ -16,10 +16,10 @@ pub fn open_as(what: Use, path: &Path) -> Result<OwnedFd> {
     let mut options = OpenOptions::new();
     options.custom_flags(libc::O_NOCTTY);
     match what {
-        Use::Value | Use::Reads | Use::Keeps => options.read(true),
         Use::Writes => options.write(true).create(true).truncate(true),
         Use::Updates | Use::State => options.read(true).write(true).create(true).mode(0o600),
         Use::Creates => options.read(true).append(true).create_new(true).mode(0o600),
+        _ => options.read(true),
     };
     let file = match options.open(path) {
         Err(error) if what == Use::Keeps && error.kind() == std::io::ErrorKind::NotFound => {

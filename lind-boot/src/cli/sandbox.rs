@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 
 use super::publish::Published;
-use crate::amount::Kind;
+use crate::amount::{Amount, Kind};
 
 /// Options of `run`, and the command.
 #[derive(Args, Debug, Default)]
@@ -73,30 +73,30 @@ impl From<LearnOptions> for RunOptions {
 pub struct Amounts {
     /// Limit the memory of all programs together, such as 64M or 2G
     #[arg(long, value_name = "SIZE", value_parser = |text: &str| Kind::Bytes.typed(text))]
-    pub memory: Option<String>,
+    pub memory: Option<Amount>,
     /// Limit the processor time of all programs together, such as 10s or 2m
-    #[arg(long, value_name = "TIME", value_parser = |text: &str| Kind::Time.plain(text))]
-    pub cpu: Option<String>,
+    #[arg(long, value_name = "TIME", value_parser = |text: &str| Kind::Time.parse(text))]
+    pub cpu: Option<Amount>,
     /// Limit the number of processes at one time
-    #[arg(long, value_name = "COUNT", value_parser = |text: &str| Kind::Count.plain(text))]
-    pub cages: Option<String>,
+    #[arg(long, value_name = "COUNT", value_parser = |text: &str| Kind::Count.parse(text))]
+    pub cages: Option<Amount>,
     /// Limit the number of open files at one time
-    #[arg(long, value_name = "COUNT", value_parser = |text: &str| Kind::Count.plain(text))]
-    pub files: Option<String>,
+    #[arg(long, value_name = "COUNT", value_parser = |text: &str| Kind::Count.parse(text))]
+    pub files: Option<Amount>,
     /// Limit the bytes written to files, such as 100M
     #[arg(long, value_name = "SIZE", value_parser = |text: &str| Kind::Bytes.typed(text))]
-    pub disk: Option<String>,
+    pub disk: Option<Amount>,
 }
 
 impl Amounts {
     /// The amount of a limit.
-    pub fn named(&self, limit: &str) -> Option<&str> {
+    pub fn named(&self, limit: &str) -> Option<Amount> {
         match limit {
-            "memory" => self.memory.as_deref(),
-            "cpu" => self.cpu.as_deref(),
-            "cages" => self.cages.as_deref(),
-            "files" => self.files.as_deref(),
-            "disk" => self.disk.as_deref(),
+            "memory" => self.memory,
+            "cpu" => self.cpu,
+            "cages" => self.cages,
+            "files" => self.files,
+            "disk" => self.disk,
             _ => None,
         }
     }
@@ -235,10 +235,9 @@ pub enum Network {
 /// # Errors
 /// The form that a time must have.
 pub fn duration(text: &str) -> Result<Duration, String> {
-    match Kind::Time.parse(text) {
-        Some(0) => Err("must be more than 0".into()),
-        Some(nanoseconds) => Ok(Duration::from_nanos(nanoseconds)),
-        None => Err(Kind::Time.expected().into()),
+    match Kind::Time.parse(text)?.number {
+        0 => Err("must be more than 0".into()),
+        nanoseconds => Ok(Duration::from_nanos(nanoseconds)),
     }
 }
 

@@ -10,9 +10,11 @@ mod outside;
 mod perf;
 mod plan;
 mod resolved;
+mod settings;
 pub mod state_files;
 
 use std::convert::Infallible;
+use std::ffi::OsStr;
 use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
@@ -70,7 +72,8 @@ pub fn start(plan: &Plan, mounts: Mounts, end: End, attend: Option<Attendant>) -
 
     // Before the walls are up, which may hide them.
     let preparing = engine.preparing(plan.ahead.iter().filter_map(|path| File::open(path).ok()).collect());
-    let outside = outside::open(&grates, (resolved.line.clone(), &resolved.words), &engine, plan.explain)?;
+    let inside = settings::Inside { root: &resolved.root, cwd: Path::new(OsStr::from_bytes(resolved.cwd.to_bytes())) };
+    let outside = outside::open(&grates, (resolved.line.clone(), &resolved.words), &engine, plan.explain, &inside)?;
     limits::suffice(outside.grates)?;
     let mounted = plan.mounted.iter().filter_map(|(place, changes)| changes.then_some(place));
     for place in std::iter::once(&resolved.root).chain(mounted) {

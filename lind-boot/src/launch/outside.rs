@@ -3,11 +3,13 @@
 //! directory of the user who typed them.
 //!
 //! A file of an option is passed by number: `--policy p.toml` becomes `--policy host:0:p.toml`, and
-//! the grate asks the kernel for number 0. `root:PATH` is left as it is: the grate opens PATH
-//! inside the root. Only the options of grates that are found here are read, up to the first other
-//! program: the words behind it belong to it. The words of the line are made here, last.
+//! the grate asks the kernel for number 0. If the grate takes TOML, that is a file with the
+//! settings as JSON. `root:PATH` is left as it is for other grates, which open PATH inside the
+//! root. Only the options of grates that are found here are read, up to the first other program:
+//! the words behind it belong to it. Amounts become plain numbers. The words of the line are made
+//! here, last.
 
-use std::ffi::{CString, OsString};
+use std::ffi::{CString, OsStr, OsString};
 use std::fs::File;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
@@ -20,6 +22,7 @@ use lind_kernel::cage::{Installed, Line, is_grate_name};
 use lind_kernel::stdio;
 use rustix::fs::FileType;
 
+use super::settings::{self, Inside};
 use super::state_files;
 use crate::files::open_as;
 use crate::plan::grates::Folders;
@@ -58,6 +61,7 @@ pub fn open(
     (mut steps, typed): (Vec<Step>, &[OsString]),
     engine: &Engine,
     explains: bool,
+    root: &Inside<'_>,
 ) -> Result<Outside> {
     let mut found = Vec::new();
     let mut grates: Vec<Installed> = Vec::new();
@@ -72,8 +76,8 @@ pub fn open(
     }
     let known = Known { grates: &grates, engine };
     declared(&mut steps, &known)?;
-    let (mut further, count) = step::read(typed, &known);
-    let mut files = Files { known: &known, files: Vec::new(), explains, count: 0 };
+    let (mut further, count) = step::read(typed, &known)?;
+    let mut files = Files { known: &known, files: Vec::new(), explains, root, count: 0 };
     if files.chain(&mut steps)? {
         files.chain(&mut further)?;
     }
@@ -150,27 +154,28 @@ impl Grates for Known<'_> {
     }
 }
 
-/// Gives the files of a chain that lind-boot has made itself the suffixes that the grates declare.
+/// Checks that the grates of a chain that lind-boot has made itself declare its options so, and
+/// gives their files the suffixes that the grates declare.
 ///
 /// # Errors
-/// A grate that does not declare the option, or another use of its file.
+/// A grate that does not declare the option, or another use of its value.
 fn declared(chain: &mut [Step], known: &Known<'_>) -> Result<()> {
     for step in chain {
-        let hosts = |setting: &Setting| matches!(setting.value, Value::Host(_));
+        let is_declared = |setting: &Setting| setting.value.uses().is_some();
         // A grate that cannot be read is reported when it is started.
-        if step.settings.iter().any(hosts)
+        if step.settings.iter().any(is_declared)
             && let Some(manifest) = known.manifest(&step.grate)
         {
             for setting in &mut step.settings {
-                let Value::Host(file) = &mut setting.value else { continue };
-                let takes = step::declared(&manifest, &setting.name).filter(|takes| takes.what == file.what);
+                let Some(uses) = setting.value.uses() else { continue };
+                let takes = step::declared(&manifest, &setting.name).filter(|takes| uses.contains(&takes.what));
                 let takes = takes.with_context(|| {
-                    format!(
-                        "{}: this grate is of another version: it takes no such file for {}",
-                        step.grate, setting.name
-                    )
+                    let (grate, option) = (&step.grate, &setting.name);
+                    format!("{grate}: this grate is of another version: it takes no such value for {option}")
                 })?;
-                file.beside.clone_from(&takes.beside);
+                if let Value::Host(file) = &mut setting.value {
+                    file.beside.clone_from(&takes.beside);
+                }
             }
         }
         step.inside.iter_mut().try_for_each(|chain| declared(chain, known))?;
@@ -183,6 +188,7 @@ struct Files<'a> {
     known: &'a Known<'a>,
     files: Vec<Option<OwnedFd>>,
     explains: bool,
+    root: &'a Inside<'a>,
     /// The number of grates whose options were read.
     count: usize,
 }
@@ -207,6 +213,7 @@ impl Files<'_> {
     }
 
     fn step(&mut self, step: &mut Step) -> Result<()> {
+        step.make_plain();
         let mut place = String::new();
         for setting in &mut step.settings {
             if let Some(named) = setting.as_place() {
@@ -223,14 +230,15 @@ impl Files<'_> {
     /// Opens a file, and returns the value with its number in front of its name.
     fn hand_over(&mut self, file: &HostFile) -> Result<OsString> {
         let number = self.files.len();
-        let files = if file.what == Use::State && !self.explains {
-            state_files::state(file.path.as_os_str().as_bytes())?
-        } else {
-            self.beside(file)?
+        let files = match file.what {
+            Use::State if !self.explains => state_files::state(file.path.as_os_str().as_bytes())?,
+            Use::Toml => vec![Some(settings::open(file, self.root)?)],
+            _ => self.beside(file)?,
         };
         self.files.extend(files);
         let number = format!("host:{number}:");
-        Ok(joined([&file.before, number.as_ref(), file.path.as_os_str(), &file.behind]))
+        let before = if file.is_inside() { OsStr::new("") } else { &file.before };
+        Ok(joined([before, number.as_ref(), file.path.as_os_str(), &file.behind]))
     }
 
     /// Opens a file, and the files that belong beside it.

@@ -10,7 +10,7 @@ use super::policy::{HASH, LIMITS, Policy, ProgramRules};
 use super::protection;
 use super::step::{Setting, Step, Value};
 use super::volume::{Tmpfs, Volume, changed};
-use crate::amount::Kind;
+use crate::amount::{Amount, Kind};
 use crate::cli::sandbox::{Amounts, Network, Options};
 use crate::named::{For, Named};
 
@@ -83,7 +83,7 @@ fn before_files(
 pub fn in_memory(tmpfs: &[Tmpfs]) -> Vec<Step> {
     let of = |tmpfs: &Tmpfs| {
         let step = Step::new("imfs_grate").with("--prefix", Value::text(&tmpfs.guest));
-        step.with("--size", Value::text(tmpfs.size.to_uppercase()))
+        step.with("--size", amount(tmpfs.size))
     };
     tmpfs.iter().map(of).collect()
 }
@@ -110,33 +110,27 @@ fn overlays(volumes: &[Volume], hint: bool) -> Vec<Step> {
 }
 
 /// The limits of all programs together: those of the options, or else of the policy.
-pub fn limited(amounts: &Amounts, policy: &Policy) -> Vec<(&'static str, String)> {
-    let amount = |limit: &&'static str| {
-        let amount = amounts.named(limit).or_else(|| policy.limit(limit))?;
-        Some((*limit, amount.to_owned()))
-    };
+pub fn limited(amounts: &Amounts, policy: &Policy) -> Vec<(&'static str, Amount)> {
+    let amount = |limit: &&'static str| Some((*limit, amounts.named(limit).or_else(|| policy.limit(limit))?));
     LIMITS.iter().filter_map(amount).collect()
+}
+
+fn amount(amount: Amount) -> Value {
+    Value::Amount("".into(), amount)
 }
 
 /// The grate for the limits of all programs together.
 pub fn limits(amounts: &Amounts, policy: &Policy) -> Option<Step> {
-    let setting = |(limit, amount): (&'static str, String)| match limit {
-        "disk" => written(&amount),
-        limit => Setting::new(format!("--{limit}"), value_of(limit, amount)),
-    };
-    let settings: Vec<_> = limited(amounts, policy).into_iter().map(setting).collect();
+    let settings: Vec<_> = limited(amounts, policy).into_iter().map(limit).collect();
     (!settings.is_empty()).then(|| Step { settings, ..Step::new("resource_grate") })
 }
 
-/// The value of a limit: a number of things is one for grates, too.
-fn value_of(limit: &str, amount: String) -> Value {
-    let number = (Kind::of(limit) == Kind::Count).then(|| Kind::Count.parse(&amount)).flatten();
-    number.map_or_else(|| Value::text(amount), Value::Number)
-}
-
-/// The limit of the bytes that are written to files.
-fn written(amount: &str) -> Setting {
-    Setting::new("--write-bytes", Value::text(format!("file={amount}")))
+/// The option for a limit. `disk` limits the bytes that are written to files.
+fn limit((limit, of): (&'static str, Amount)) -> Setting {
+    match limit {
+        "disk" => Setting::new("--write-bytes", Value::Amount("file=".into(), of)),
+        limit => Setting::new(format!("--{limit}"), amount(of)),
+    }
 }
 
 /// The grate for one program and all that it starts.
@@ -161,10 +155,13 @@ fn clamp(program: &ProgramRules) -> Result<Option<Step>> {
 /// be reached: an amount is counted only if it is limited.
 fn noted_limits(amounts: &Amounts, policy: &Policy, notes: &str) -> Step {
     let mut step = limits(amounts, policy).unwrap_or_else(|| Step::new("resource_grate"));
-    let endless =
-        [("memory", "4T"), ("cpu", "100000h"), ("cages", "1000000"), ("files", "1000000"), ("threads", "1000000")];
-    let endless = endless.map(|(limit, amount)| Setting::new(format!("--{limit}"), Value::text(amount)));
-    for setting in endless.into_iter().chain([written("1000T")]) {
+    let endless = |limit: &&str| match Kind::of(limit) {
+        Kind::Bytes => 1 << 50,
+        Kind::Time => 360_000_000_000_000_000,
+        Kind::Count => 1_000_000,
+    };
+    let endless = LIMITS.iter().map(|name| limit((name, Amount { kind: Kind::of(name), number: endless(name) })));
+    for setting in endless {
         if step.settings.iter().all(|set| set.name != setting.name) {
             step.settings.push(setting);
         }
@@ -381,7 +378,8 @@ mod tests {
     #[test]
     fn options_go_before_the_policy() {
         let mut policy = Policy::named("agent", &crate::named::Changed::default()).unwrap();
-        let amounts = Amounts { memory: Some("1G".into()), disk: Some("5M".into()), ..Amounts::default() };
+        let bytes = |text| Kind::Bytes.parse(text).ok();
+        let amounts = Amounts { memory: bytes("1G"), disk: bytes("5M"), ..Amounts::default() };
         let options = Options { amounts, ..Options::default() };
         let line = shown(&grates(&options, &policy, &[], None, None).unwrap());
         assert_eq!(
@@ -434,10 +432,14 @@ mod tests {
     #[test]
     fn what_is_learned_is_counted() {
         let notes = ["/l", "/n", "/f"].map(str::to_owned);
-        let policy = Policy { network: true, limits: vec![("cages".into(), "5".into())], ..Policy::default() };
+        let policy = Policy {
+            network: true,
+            limits: vec![("cages".into(), Kind::Count.parse("5").unwrap())],
+            ..Policy::default()
+        };
         let line = shown(&grates(&Options::default(), &policy, &[], Some(&notes), None).unwrap());
         assert!(
-            line.contains("--cages=5 ") && !line.contains("--cages=1000000") && line.contains("--memory=4T"),
+            line.contains("--cages=5 ") && !line.contains("--cages=1000000") && line.contains("--memory=1024T"),
             "{line}"
         );
         assert!(line.contains("net_grate --default=allow --learn=/n seccomp_grate --lists --learn=/f"), "{line}");

@@ -1,5 +1,6 @@
 //! The permissions of a run as values: policies, volumes, and the grates of a line.
 
+pub mod document;
 pub mod found;
 pub mod grates;
 pub mod line;

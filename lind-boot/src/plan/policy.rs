@@ -12,7 +12,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::relative::{is_relative, is_sound};
-use crate::amount::Kind;
+use crate::amount::{Amount, Kind};
 use crate::config;
 use crate::named::{Changed, For, Named};
 
@@ -31,8 +31,8 @@ pub struct Policy {
     pub hidden: bool,
     /// The names that may be changed in spite of that; `*` and `?` match as in a shell.
     pub except: Vec<String>,
-    /// The limits: name and amount, in the form for the resource grate.
-    pub limits: Vec<(String, String)>,
+    /// The limits: name and amount.
+    pub limits: Vec<(String, Amount)>,
     /// The only system calls that may be made.
     pub calls: Option<Vec<String>>,
     /// The only files that may be read or asked about, beside those that may be written: patterns.
@@ -234,7 +234,7 @@ impl Policy {
         if !self.limits.is_empty() {
             text.push_str("\n[limits]\n");
         }
-        text.extend(self.limits.iter().map(|(limit, amount)| format!("{limit} = {}\n", quoted(amount))));
+        text.extend(self.limits.iter().map(|(limit, amount)| format!("{limit} = {}\n", quoted(&amount.to_string()))));
         text.extend(self.program.iter().map(ProgramRules::text));
         text
     }
@@ -246,8 +246,8 @@ impl Policy {
     }
 
     /// The amount of a limit.
-    pub fn limit(&self, name: &str) -> Option<&str> {
-        self.limits.iter().find(|(limit, _)| limit == name).map(|(_, amount)| amount.as_str())
+    pub fn limit(&self, name: &str) -> Option<Amount> {
+        self.limits.iter().find(|(limit, _)| limit == name).map(|(_, amount)| *amount)
     }
 }
 
@@ -449,7 +449,7 @@ mod tests {
             protect: list(&[".git/hooks"]),
             hidden: true,
             except: list(&[".gitignore", ".*.swp"]),
-            limits: vec![("memory".into(), "64M".into())],
+            limits: vec![("memory".into(), Kind::Bytes.parse("64M").unwrap())],
             calls: Some(list(&["read"])),
             read: Some(list(&["/a \"b\"\\c\n\u{7f}", "/**"])),
             write: Some(Vec::new()),

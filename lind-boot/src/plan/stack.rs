@@ -50,29 +50,36 @@ pub fn read(file: &Path) -> Result<Vec<Grate>> {
 /// The grates as steps. `manifest` tells what a grate declares, and whether it takes the places of
 /// its options in the file: a setting with the place comes before each option, and one for the
 /// grate itself behind all.
-pub fn steps(chain: &[Grate], manifest: &dyn Fn(&str) -> Option<Manifest>) -> Vec<Step> {
+///
+/// # Errors
+/// An option whose value does not have the form that the grate declares.
+pub fn steps(chain: &[Grate], manifest: &dyn Fn(&str) -> Option<Manifest>) -> Result<Vec<Step>> {
     let of = |grate: &Grate| {
         let known = manifest(&grate.name).unwrap_or_default();
         let mark = |place: &str| known.takes_places().then(|| Setting::place(place));
         let mut step = Step::new(&grate.name);
         for option in &grate.options {
             step.settings.extend(mark(&option.place));
-            step.settings.extend(settings(&option.words, &known));
+            let settings = settings(&option.words, &known);
+            step.settings.extend(settings.map_err(|wrong| anyhow!("{}: {}: {wrong}", option.place, grate.name))?);
         }
         step.settings.extend(mark(&grate.place));
-        step.inside = grate.stacks.iter().map(|stack| steps(stack, manifest)).collect();
-        step
+        step.inside = grate.stacks.iter().map(|stack| steps(stack, manifest)).collect::<Result<_>>()?;
+        Ok(step)
     };
     chain.iter().map(of).collect()
 }
 
 /// All words of an option. A word that is neither an option nor a value is kept as it is: the grate
 /// may know it.
-pub fn settings(words: &[String], manifest: &Manifest) -> Vec<Setting> {
+///
+/// # Errors
+/// A value that does not have the form that the grate declares.
+pub fn settings(words: &[String], manifest: &Manifest) -> Result<Vec<Setting>, String> {
     let words: Vec<OsString> = words.iter().map(OsString::from).collect();
     let (mut all, mut at) = (Vec::new(), 0);
     while at < words.len() {
-        let (settings, ends) = step::settings(&words, &mut at, manifest);
+        let (settings, ends) = step::settings(&words, &mut at, manifest)?;
         all.extend(settings);
         if ends {
             all.push(Setting::new("--", Value::Flag));
@@ -81,7 +88,7 @@ pub fn settings(words: &[String], manifest: &Manifest) -> Vec<Setting> {
             at += 1;
         }
     }
-    all
+    Ok(all)
 }
 
 fn parse(file: &str, text: &str) -> Result<Vec<Grate>> {
@@ -261,7 +268,7 @@ inside = [
 "#;
 
     fn line(text: &str, manifest: &dyn Fn(&str) -> Option<Manifest>) -> String {
-        let words = step::words(&steps(&parse("f", text).unwrap(), manifest));
+        let words = step::words(&steps(&parse("f", text).unwrap(), manifest).unwrap());
         words.join(OsStr::new(" ")).into_string().unwrap()
     }
 

@@ -2,14 +2,18 @@
 //! to the grate. Words are made of it last, by [`words`].
 //!
 //! A line typed by hand becomes such values too ([`read`]): the manifest of a grate says which of
-//! its options take a value, and which values name files of the host.
+//! its options take a value, and which values are amounts or name files of the host.
 
 use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 
+use anyhow::{Result, anyhow};
 use lind_engine::code::manifest::{Manifest, PLACE, Part, Takes, Use};
+use lind_kernel::text::shown;
+
+use crate::amount::{Amount, Kind};
 
 /// The prefix of a file inside the root.
 const INSIDE: &[u8] = b"root:";
@@ -45,10 +49,10 @@ pub struct Setting {
 pub enum Value {
     /// The option takes no value.
     Flag,
-    /// A number.
-    Number(u64),
     /// A text.
     Text(OsString),
+    /// An amount, and the part of the value before it. The grate gets a plain number.
+    Amount(OsString, Amount),
     /// A file of the host, which is opened for the grate.
     Host(HostFile),
 }
@@ -79,6 +83,11 @@ impl Step {
     pub fn with(mut self, name: &'static str, value: Value) -> Step {
         self.settings.push(Setting::new(name, value));
         self
+    }
+
+    /// Replaces the amounts of its options by the numbers that the grate gets.
+    pub fn make_plain(&mut self) {
+        self.settings.iter_mut().for_each(|setting| setting.value.make_plain());
     }
 
     fn add_words(&self, line: &mut Vec<OsString>) {
@@ -140,25 +149,64 @@ impl Value {
     pub fn word(&self) -> Option<OsString> {
         match self {
             Value::Flag => None,
-            Value::Number(number) => Some(number.to_string().into()),
             Value::Text(text) => Some(text.clone()),
+            Value::Amount(before, amount) => Some(joined([before, amount.to_string().as_ref()])),
             Value::Host(file) => Some(joined([&file.before, file.path.as_os_str(), &file.behind])),
         }
     }
 
+    /// The uses that the grate may declare for it. None if it may declare any.
+    pub fn uses(&self) -> Option<Vec<Use>> {
+        match self {
+            Value::Host(file) => Some(vec![file.what]),
+            Value::Amount(_, amount) if amount.kind == Kind::Bytes => Some(vec![Use::Bytes, Use::Limit]),
+            Value::Amount(_, amount) if amount.kind == Kind::Time => Some(vec![Use::Time, Use::Limit]),
+            _ => None,
+        }
+    }
+
+    fn make_plain(&mut self) {
+        if let Value::Amount(before, amount) = self {
+            *self = Value::Text(joined([before, amount.number.to_string().as_ref()]));
+        }
+    }
+
     /// The value of an option that a grate declares.
-    fn of(takes: &Takes, text: &[u8]) -> Value {
+    ///
+    /// # Errors
+    /// The form that it must have.
+    fn of(takes: &Takes, text: &[u8]) -> Result<Value, String> {
         let equals = text.iter().position(|&byte| byte == b'=');
         let (start, end) = match (takes.part, equals) {
-            _ if takes.what == Use::Value => return Value::Text(os(text)),
-            (Part::Whole, _) => (0, text.len()),
             (Part::Before, Some(equals)) => (0, equals),
             (Part::Behind, Some(equals)) => (equals + 1, text.len()),
-            (_, None) => return Value::Text(os(text)),
+            _ => (0, text.len()),
         };
-        if text[start..end].starts_with(INSIDE) {
+        let kind = match takes.what {
+            Use::Value => return Ok(Value::Text(os(text))),
+            Use::Bytes => Kind::Bytes,
+            Use::Time => Kind::Time,
+            // Only the grate knows the names of all limits.
+            Use::Limit => match str::from_utf8(&text[..start]) {
+                Ok(limit) if start > 0 => Kind::of(limit.trim_end_matches('=')),
+                _ => return Ok(Value::Text(os(text))),
+            },
+            _ => return Ok(Value::file(takes, text, (start, end))),
+        };
+        let amount = str::from_utf8(&text[start..end]).map_err(|_| "must be text".to_owned())?;
+        Ok(Value::Amount(os(&text[..start]), kind.parse(amount)?))
+    }
+
+    /// The value of an option that names a file, which is the part of the text from `start` to
+    /// `end`.
+    fn file(takes: &Takes, text: &[u8], (start, end): (usize, usize)) -> Value {
+        let is_missing = takes.part != Part::Whole && (start, end) == (0, text.len());
+        let is_inside = text[start..end].starts_with(INSIDE);
+        if is_missing || is_inside && takes.what != Use::Toml {
             return Value::Text(os(text));
         }
+        // lind-boot itself reads settings inside the root.
+        let start = if is_inside { start + INSIDE.len() } else { start };
         Value::Host(HostFile {
             before: os(&text[..start]),
             path: os(&text[start..end]).into(),
@@ -166,6 +214,13 @@ impl Value {
             what: takes.what,
             beside: takes.beside.clone(),
         })
+    }
+}
+
+impl HostFile {
+    /// Whether it is a file inside the root.
+    pub fn is_inside(&self) -> bool {
+        self.before.as_bytes().ends_with(INSIDE)
     }
 }
 
@@ -198,19 +253,22 @@ pub trait Grates {
 
 /// Reads the grates of a line, and returns how many words they are. It ends at the first word that
 /// is not a grate: the words from there on belong to a program.
-pub fn read(words: &[OsString], grates: &dyn Grates) -> (Vec<Step>, usize) {
+///
+/// # Errors
+/// An option whose value does not have the form that the grate declares.
+pub fn read(words: &[OsString], grates: &dyn Grates) -> Result<(Vec<Step>, usize)> {
     let mut at = 0;
-    let (steps, _) = chain(words, &mut at, false, grates);
-    (steps, at)
+    let (steps, _) = chain(words, &mut at, false, grates)?;
+    Ok((steps, at))
 }
 
 /// Reads a chain, and returns whether it has ended with the `%}` that closes it.
-fn chain(words: &[OsString], at: &mut usize, is_inside: bool, grates: &dyn Grates) -> (Vec<Step>, bool) {
+fn chain(words: &[OsString], at: &mut usize, is_inside: bool, grates: &dyn Grates) -> Result<(Vec<Step>, bool)> {
     let mut steps = Vec::new();
     while let Some(word) = words.get(*at) {
         if is_inside && word == "%}" {
             *at += 1;
-            return (steps, true);
+            return Ok((steps, true));
         }
         let Some(name) = word.to_str().filter(|name| grates.has(name)) else { break };
         *at += 1;
@@ -218,11 +276,11 @@ fn chain(words: &[OsString], at: &mut usize, is_inside: bool, grates: &dyn Grate
         if is_option(words.get(*at))
             && let Some(manifest) = grates.manifest(name)
         {
-            (step.settings, step.ends) = settings(words, at, &manifest);
+            (step.settings, step.ends) = settings(words, at, &manifest).map_err(|wrong| anyhow!("{name}: {wrong}"))?;
         }
         while words.get(*at).is_some_and(|word| word == "%{") && !step.is_open {
             *at += 1;
-            let (inside, is_closed) = chain(words, at, true, grates);
+            let (inside, is_closed) = chain(words, at, true, grates)?;
             step.inside.push(inside);
             step.is_open = !is_closed;
         }
@@ -232,7 +290,7 @@ fn chain(words: &[OsString], at: &mut usize, is_inside: bool, grates: &dyn Grate
             break;
         }
     }
-    (steps, false)
+    Ok((steps, false))
 }
 
 fn is_option(word: Option<&OsString>) -> bool {
@@ -240,24 +298,29 @@ fn is_option(word: Option<&OsString>) -> bool {
 }
 
 /// Reads the options from `at` on, and returns whether `--` ends them.
-pub fn settings(words: &[OsString], at: &mut usize, manifest: &Manifest) -> (Vec<Setting>, bool) {
+///
+/// # Errors
+/// An option whose value does not have the form that the grate declares.
+pub fn settings(words: &[OsString], at: &mut usize, manifest: &Manifest) -> Result<(Vec<Setting>, bool), String> {
     let mut settings = Vec::new();
     while is_option(words.get(*at)) {
         let word = words[*at].as_bytes();
         *at += 1;
         if word == b"--" {
-            return (settings, true);
+            return Ok((settings, true));
         }
         if let Some(place) = word.strip_prefix(PLACE.as_bytes()) {
             settings.push(Setting::place(&String::from_utf8_lossy(place)));
             continue;
         }
-        let found = value_of(manifest, word);
-        let (name, value, apart) = match found {
-            Some((takes, Some(from))) => (name_of(word, from), Value::of(takes, &word[from..]), false),
+        let of = |takes, text: &[u8]| {
+            Value::of(takes, text).map_err(|wrong| format!("{}: '{}': {wrong}", shown(word), shown(text)))
+        };
+        let (name, value, apart) = match value_of(manifest, word) {
+            Some((takes, Some(from))) => (name_of(word, from), of(takes, &word[from..])?, false),
             Some((takes, None)) if *at < words.len() => {
                 *at += 1;
-                (os(word), Value::of(takes, words[*at - 1].as_bytes()), true)
+                (os(word), of(takes, words[*at - 1].as_bytes())?, true)
             }
             _ => (os(word), Value::Flag, false),
         };
@@ -265,7 +328,7 @@ pub fn settings(words: &[OsString], at: &mut usize, manifest: &Manifest) -> (Vec
         let name = name.into_string().unwrap_or_else(|name| name.to_string_lossy().into_owned());
         settings.push(Setting { name: name.into(), value, apart });
     }
-    (settings, false)
+    Ok((settings, false))
 }
 
 /// The part of a word that is an option's name, if the value begins at byte `from`.
@@ -310,7 +373,9 @@ mod tests {
         fn manifest(&self, name: &str) -> Option<Manifest> {
             let options: &[u8] = match name {
                 "log_grate" => {
-                    b"option p policy reads\0option o - writes\0option - preload reads=\0option n nr value\0"
+                    b"option p policy reads\0option o - writes\0option - preload reads=\0option n nr value\0\
+                      option m memory bytes\0option - cpu time\0option - bytes =bytes\0option - each =limit\0\
+                      option - rules toml\0"
                 }
                 _ => b"option - prefix value\0composes 1\0",
             };
@@ -320,7 +385,7 @@ mod tests {
 
     fn read_all(line: &str) -> (Vec<Step>, Vec<OsString>) {
         let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
-        let (chain, count) = read(&words, &Two);
+        let (chain, count) = read(&words, &Two).unwrap();
         (chain, words[count..].to_vec())
     }
 
@@ -382,7 +447,44 @@ mod tests {
     #[test]
     fn values_may_have_any_bytes() {
         let odd = OsStr::from_bytes(b"/\xff");
-        let step = Step::new("log_grate").with("--policy", Value::host(odd, Use::Reads)).with("--nr", Value::Number(3));
+        let step = Step::new("log_grate").with("--policy", Value::host(odd, Use::Reads)).with("--nr", Value::text("3"));
         assert_eq!(words(&[step])[1..], [os(b"--policy=/\xff"), "--nr=3".into()]);
+    }
+
+    #[test]
+    fn amounts_are_plain_for_grates() {
+        for (typed, shown, plain) in [
+            ("-m 1G", "-m 1G", "-m 1073741824"),
+            ("-m1048576", "-m1M", "-m1048576"),
+            ("--cpu=1.5s", "--cpu=1500ms", "--cpu=1500000000"),
+            ("--bytes 64k", "--bytes 64K", "--bytes 65536"),
+            ("--bytes=file=1M", "--bytes=file=1M", "--bytes=file=1048576"),
+            ("--each wall=2m", "--each wall=2m", "--each wall=120000000000"),
+            ("--each files=20", "--each files=20", "--each files=20"),
+            ("--each memory", "--each memory", "--each memory"),
+        ] {
+            let (mut chain, _) = read_all(&format!("log_grate {typed} app"));
+            let written = |chain: &[Step]| words(chain)[1..].join(OsStr::new(" "));
+            assert_eq!(written(&chain), shown);
+            chain[0].make_plain();
+            assert_eq!(written(&chain), plain);
+        }
+        for (typed, wrong) in [
+            ("-m 1Q", "log_grate: -m: '1Q': must be a size such as 64M, 1.5G"),
+            ("--cpu=1M", "log_grate: --cpu=1M: '1M': must be a time such as 500ms, 10s, 2m"),
+            ("--each memory=x", "log_grate: --each: 'memory=x': must be a size such as 64M, 1.5G"),
+            ("--bytes=\u{1b}", "log_grate: --bytes=\\x1b: '\\x1b': must be a size such as 64M, 1.5G"),
+        ] {
+            let line: Vec<_> = ["log_grate"].into_iter().chain(typed.split(' ')).map(OsString::from).collect();
+            assert_eq!(read(&line, &Two).unwrap_err().to_string(), wrong);
+        }
+    }
+
+    #[test]
+    fn settings_in_the_root_are_read_too() {
+        let (chain, _) = read_all("log_grate --rules root:/x.toml app");
+        let Value::Host(file) = &chain[0].settings[0].value else { panic!() };
+        assert!(file.is_inside() && file.path == std::path::Path::new("/x.toml"));
+        assert_eq!(words(&chain)[1..], ["--rules", "root:/x.toml"]);
     }
 }

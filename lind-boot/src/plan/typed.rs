@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use lind_abi::syscall_named;
 use lind_engine::code::manifest::{Manifest, Role};
 use lind_engine::{Engine, Entry};
@@ -111,7 +111,7 @@ impl Finder<'_> {
             Ok(Found::Grate(manifest)) => Some(manifest),
             _ => None,
         };
-        Ok(stack::steps(stack, &manifest))
+        stack::steps(stack, &manifest)
     }
 
     /// Checks the names of a chain. A name that is not found may exist when it is started, once a
@@ -175,7 +175,7 @@ impl Finder<'_> {
             Some(said) => (*at + said.words).min(words.len()),
             None => self.end_of_options(words, *at)?,
         };
-        let settings = stack::settings(&words[*at..end], &manifest);
+        let settings = stack::settings(&words[*at..end], &manifest).map_err(|wrong| anyhow!("{name}: {wrong}"))?;
         let typed = |setting: &Setting| setting.name != "--" && setting.as_place().is_none();
         let settings = settings.into_iter().filter(typed).collect();
         *at = end;

@@ -7,7 +7,7 @@ use std::path::{Component, Path, PathBuf};
 use anyhow::{Context, Result, bail, ensure};
 
 use super::state::{self, State};
-use crate::amount::Kind;
+use crate::amount::{Amount, Kind};
 use crate::cli::sandbox::Options;
 use crate::named::{Changed, shown};
 
@@ -229,12 +229,12 @@ fn of_dir(word: &OsStr) -> (PathBuf, Option<PathBuf>) {
 pub struct Tmpfs {
     /// The path at which the guest sees it.
     pub guest: PathBuf,
-    /// Its size, in the form of mount(8).
-    pub size: String,
+    /// Its size.
+    pub size: Amount,
 }
 
 /// The default size of such a file system.
-pub const TMPFS_SIZE: &str = "256m";
+pub const TMPFS_SIZE: Amount = Amount { kind: Kind::Bytes, number: 256 << 20 };
 
 impl Tmpfs {
     /// Parses one word of the command line.
@@ -242,12 +242,13 @@ impl Tmpfs {
     /// # Errors
     /// A mistake in the word.
     pub fn parse(word: &str) -> Result<Tmpfs> {
-        let (path, size) = word.split_once(':').unwrap_or((word, TMPFS_SIZE));
-        let size = Kind::Bytes.plain(size).ok().filter(|size| size != "0" && !size.ends_with('T'));
+        let (path, size) = word.split_once(':').map_or((word, None), |(path, size)| (path, Some(size)));
+        let size = size.map_or(Ok(TMPFS_SIZE), |size| Kind::Bytes.parse(size));
+        let size = size.ok().filter(|size| (1..1 << 40).contains(&size.number));
         let size =
             size.with_context(|| format!("--tmpfs {word}: expected a size after the colon, such as 64M or 1G"))?;
         let guest = clean(Path::new(path)).with_context(|| format!("--tmpfs {word}"))?;
-        Ok(Tmpfs { guest, size: size.to_lowercase() })
+        Ok(Tmpfs { guest, size })
     }
 }
 
@@ -350,8 +351,8 @@ mod tests {
 
     #[test]
     fn file_systems_in_memory_have_sizes() {
-        assert_eq!(Tmpfs::parse("/a").unwrap(), Tmpfs { guest: "/a".into(), size: TMPFS_SIZE.into() });
-        assert_eq!(Tmpfs::parse("/a:64M").unwrap().size, "64m");
+        assert_eq!(Tmpfs::parse("/a").unwrap(), Tmpfs { guest: "/a".into(), size: TMPFS_SIZE });
+        assert_eq!(Tmpfs::parse("/a:64M").unwrap().size.number, 64 << 20);
         for wrong in ["a", "/a:", "/a:0", "/a:-1", "/a:1mm", "/a:x", "/a:1,mode=777"] {
             assert!(Tmpfs::parse(wrong).is_err(), "{wrong}");
         }

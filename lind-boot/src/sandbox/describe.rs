@@ -161,7 +161,7 @@ fn as_json(sandbox: &Sandbox, options: &Options) -> serde_json::Value {
         json!({"guest": shown(&volume.guest), "host": shown(&volume.host), "read_only": volume.read_only, "overlay": state})
     });
     let memory = tree.scratch.iter().map(|path| json!({"guest": shown(path)}));
-    let tmpfs = tree.tmpfs.iter().map(|tmpfs| json!({"guest": shown(&tmpfs.guest), "size": tmpfs.size}));
+    let tmpfs = tree.tmpfs.iter().map(|tmpfs| json!({"guest": shown(&tmpfs.guest), "size": tmpfs.size.to_string()}));
     json!({
         "policy": sandbox.policy,
         "mounts": if sandbox.maker == Maker::Host { "bind" } else { "kernel" },

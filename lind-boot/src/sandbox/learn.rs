@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use super::notes::Notes;
 use super::used::noted;
-use crate::amount::{Kind, at_least, at_most, with_headroom};
+use crate::amount::{Amount, with_headroom};
 use crate::named::{Changed, For, Named};
 use crate::plan::policy::{LIMITS, Policy, file_of};
 use crate::plan::relative;
@@ -152,11 +152,10 @@ impl Learner {
     }
 
     /// Limits with room above what the run used, but not above the limits of the run.
-    fn limited(&self, used: &Value) -> Vec<(String, String)> {
+    fn limited(&self, used: &Value) -> Vec<(String, Amount)> {
         let limit = |name: &&str| {
-            let kind = Kind::of(name);
-            let amount = with_headroom(name, kind, used.get(noted(name))?.as_u64()?);
-            let least = self.base.limit(name).map_or(amount.clone(), |most| at_most(kind, &amount, most));
+            let amount = with_headroom(name, used.get(noted(name))?.as_u64()?);
+            let least = self.base.limit(name).map_or(amount, |most| amount.min(most));
             Some(((*name).to_owned(), least))
         };
         LIMITS.iter().filter_map(limit).collect()
@@ -171,10 +170,7 @@ impl Policy {
             Some(a.as_ref()?.iter().chain(b.as_ref()?).cloned().collect::<BTreeSet<_>>().into_iter().collect())
         };
         let allow = self.allow.iter().chain(&by.allow).cloned().collect::<BTreeSet<_>>();
-        let limit = |(name, amount): &(String, String)| {
-            let more = by.limit(name)?;
-            Some((name.clone(), at_least(Kind::of(name), amount, more)))
-        };
+        let limit = |(name, amount): &(String, Amount)| Some((name.clone(), by.limit(name)?.max(*amount)));
         Policy {
             network: self.network || by.network,
             allow: allow.into_iter().collect(),
@@ -287,6 +283,7 @@ fn folders(made: &BTreeSet<String>, places: &Places) -> BTreeSet<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::amount::Kind;
 
     fn set(texts: &[&str]) -> BTreeSet<String> {
         texts.iter().map(|text| (*text).to_owned()).collect()
@@ -342,7 +339,7 @@ mod tests {
     #[test]
     fn learning_again_only_adds() {
         let list = |texts: &[&str]| Some(texts.iter().map(|text| (*text).to_owned()).collect());
-        let limit = |amount: &str| vec![("memory".to_owned(), amount.to_owned())];
+        let limit = |amount: &str| vec![("memory".to_owned(), Kind::Bytes.parse(amount).unwrap())];
         let one = Policy { read: list(&["/a"]), limits: limit("64M"), ..Policy::default() };
         let two = Policy { read: list(&["/b"]), limits: limit("1G"), ..Policy::default() };
         let both = one.widened(&two);

@@ -185,9 +185,10 @@ pub fn root_alone(options: &Options) -> Result<PathBuf> {
 }
 
 /// The words that limit a command, in front of it.
-pub fn limited(amounts: &Amounts) -> Vec<String> {
-    let words = step::words(line::limits(amounts, &Policy::default()).as_slice());
-    words.into_iter().filter_map(|word| word.into_string().ok()).collect()
+pub fn limited(amounts: &Amounts) -> Vec<OsString> {
+    let mut step = line::limits(amounts, &Policy::default());
+    step.iter_mut().for_each(Step::make_plain);
+    step::words(step.as_slice())
 }
 
 /// The program that starts the commands of a session, and the grate in front of a command with

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, anyhow, bail};
 use rustix::fs::{FileType, Mode, OFlags};
 
-use crate::amount::Kind;
+use crate::amount::Amount;
 use crate::launch::Mounts;
 use crate::plan::volume::{Tmpfs, Volume};
 
@@ -78,9 +78,8 @@ const BYTES_PER_FILE: u64 = 4096;
 const FEWEST_FILES: u64 = 64;
 
 /// For how many files a directory in memory of this size has room.
-pub(super) fn files_within(size: &str) -> Result<u64> {
-    let bytes = Kind::Bytes.parse(size).with_context(|| format!("{size}: not a size"))?;
-    Ok((bytes / BYTES_PER_FILE).max(FEWEST_FILES))
+pub(super) fn files_within(size: Amount) -> u64 {
+    (size.number / BYTES_PER_FILE).max(FEWEST_FILES)
 }
 
 pub(super) fn open(dir: impl AsFd, path: &Path) -> rustix::io::Result<OwnedFd> {

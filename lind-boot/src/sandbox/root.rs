@@ -21,6 +21,7 @@ use rustix::mount::{
 use super::image::{self, Entry, What};
 use super::mounts::{Made, Mount, Steps, Tree, again, directory, files_within, link, make, open};
 use super::table;
+use crate::amount::Amount;
 use crate::cli::sandbox::How;
 use crate::launch::{Mounts, limits};
 use crate::plan::volume::TMPFS_SIZE;
@@ -97,13 +98,14 @@ fn bind(tree: &Tree) -> Result<Made> {
             }
             Mount::Hidden(path) => {
                 make(&top, path, FileType::Directory, &ByHost)?;
-                memory(&at_path(tree, path)?, "4k").with_context(|| format!("{}", path.display()))?;
+                memory(&at_path(tree, path)?, Amount { number: 4096, ..TMPFS_SIZE })
+                    .with_context(|| format!("{}", path.display()))?;
                 lind_kernel::restrict_mount(open(CWD, &at_path(tree, path)?)?.as_fd(), true, false)?;
             }
             Mount::Memory(tmpfs) => {
                 make(&top, &tmpfs.guest, FileType::Directory, &ByHost)?;
                 let place = at_path(tree, &tmpfs.guest)?;
-                memory(&place, &tmpfs.size).with_context(|| format!("--tmpfs {}", tmpfs.guest.display()))?;
+                memory(&place, tmpfs.size).with_context(|| format!("--tmpfs {}", tmpfs.guest.display()))?;
                 std::fs::set_permissions(&place, std::os::unix::fs::PermissionsExt::from_mode(0o1777))?;
             }
         }
@@ -139,8 +141,8 @@ fn enter_namespace() -> Result<()> {
 }
 
 /// Mounts a file system in memory at a directory.
-fn memory(at: &Path, size: &str) -> Result<()> {
-    let files = files_within(size)?;
+fn memory(at: &Path, size: Amount) -> Result<()> {
+    let (size, files) = (size.number, files_within(size));
     let data = std::ffi::CString::new(format!("size={size},nr_inodes={files},mode=0755"))?;
     mount("tmpfs", at, "tmpfs", MountFlags::NOSUID | MountFlags::NODEV, Some(data.as_c_str()))
         .context("cannot mount a tmpfs")

@@ -49,7 +49,7 @@ pub fn build(tree: &Tree) -> Result<Made> {
         std::fs::create_dir(&own)?;
         std::fs::set_permissions(&own, std::os::unix::fs::PermissionsExt::from_mode(0o1777))?;
         let mount = rows.mount(path, (open(CWD, &own)?, &own), false)?;
-        rows.table.bound(mount, files_within(TMPFS_SIZE)?);
+        rows.table.bound(mount, files_within(TMPFS_SIZE));
     }
     let empty = folder.join("empty");
     std::fs::create_dir(&empty)?;

@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use rustix::fs::{MemfdFlags, memfd_create};
 use serde_json::{Map, Value, json};
 
-use crate::amount::Kind;
+use crate::amount::{Amount, Kind};
 
 /// The amounts in the file, in its order (`grates/resource/tables.h`): first those that are used,
 /// then the largest of each.
@@ -34,14 +34,14 @@ const NAMES: [&str; 14] = [
 pub struct Used {
     file: File,
     /// The name and the amount of each.
-    limits: Vec<(&'static str, String)>,
+    limits: Vec<(&'static str, Amount)>,
 }
 
-/// How much of a limit is used, in its unit for grates: bytes, nanoseconds, or a number.
-struct Amount {
-    used: u64,
-    peak: u64,
-    limit: Option<u64>,
+/// How much of a limit is used.
+struct Use {
+    used: Amount,
+    peak: Amount,
+    limit: Amount,
 }
 
 impl Used {
@@ -49,7 +49,7 @@ impl Used {
     ///
     /// # Errors
     /// When the file cannot be created.
-    pub fn new(limits: Vec<(&'static str, String)>) -> Result<Used> {
+    pub fn new(limits: Vec<(&'static str, Amount)>) -> Result<Used> {
         let file = File::from(memfd_create("used", MemfdFlags::CLOEXEC).context("cannot create a file in memory")?);
         file.set_len(2 * 8 * NAMES.len() as u64).context("cannot create a file in memory")?;
         // The thread that reads it at the end may have a descriptor table of its own.
@@ -62,12 +62,12 @@ impl Used {
         format!("/proc/self/fd/{}", self.file.as_raw_fd())
     }
 
-    fn amounts(&self) -> impl Iterator<Item = (&'static str, Kind, Amount)> {
-        let of = |(name, limit): &(&'static str, String)| {
-            let kind = Kind::of(name);
+    fn amounts(&self) -> impl Iterator<Item = (&'static str, Use)> {
+        let of = |(name, limit): &(&'static str, Amount)| {
+            let amount = |number| Amount { number, ..*limit };
             let at = NAMES.iter().position(|known| *known == noted(name))?;
             let (used, peak) = (self.word(at)?, self.word(at + NAMES.len())?);
-            Some((*name, kind, Amount { used, peak: peak.max(used), limit: kind.parse(limit) }))
+            Some((*name, Use { used: amount(used), peak: amount(peak.max(used)), limit: *limit }))
         };
         self.limits.iter().filter_map(of)
     }
@@ -81,17 +81,16 @@ impl Used {
 
     /// The largest amount used of each limit: bytes, seconds, or a number.
     pub fn peaks(&self) -> Value {
-        let of = |(name, kind, Amount { peak, limit, .. }): (&str, Kind, Amount)| {
-            (name.to_owned(), json!({"peak": shown(kind, peak), "limit": limit.map(|most| shown(kind, most))}))
+        let of = |(name, Use { peak, limit, .. }): (&str, Use)| {
+            (name.to_owned(), json!({"peak": shown(peak), "limit": shown(limit)}))
         };
         self.amounts().map(of).collect::<Map<_, _>>().into()
     }
 
     /// The amount used of each limit now, and the largest: bytes, seconds, or a number.
     pub fn now(&self) -> Map<String, Value> {
-        let of = |(name, kind, Amount { used, peak, limit }): (&str, Kind, Amount)| {
-            let limit = limit.map(|most| shown(kind, most));
-            (name.to_owned(), json!({"used": shown(kind, used), "peak": shown(kind, peak), "limit": limit}))
+        let of = |(name, Use { used, peak, limit }): (&str, Use)| {
+            (name.to_owned(), json!({"used": shown(used), "peak": shown(peak), "limit": shown(limit)}))
         };
         self.amounts().map(of).collect()
     }
@@ -102,10 +101,10 @@ pub fn noted(limit: &str) -> &str {
     if limit == "disk" { "write.file" } else { limit }
 }
 
-fn shown(kind: Kind, amount: u64) -> Value {
-    match kind {
-        Kind::Time => json!(std::time::Duration::from_nanos(amount).as_secs_f64()),
-        Kind::Bytes | Kind::Count => json!(amount),
+fn shown(amount: Amount) -> Value {
+    match amount.kind {
+        Kind::Time => json!(std::time::Duration::from_nanos(amount.number).as_secs_f64()),
+        Kind::Bytes | Kind::Count => json!(amount.number),
     }
 }
 
@@ -115,7 +114,9 @@ mod tests {
 
     #[test]
     fn amounts_are_read_while_they_change() {
-        let used = Used::new(vec![("cpu", "2s".to_owned()), ("disk", "1K".to_owned())]).unwrap();
+        let used =
+            Used::new(vec![("cpu", Kind::Time.parse("2s").unwrap()), ("disk", Kind::Bytes.parse("1K").unwrap())])
+                .unwrap();
         let write = |at: usize, amount: i64| used.file.write_all_at(&amount.to_le_bytes(), 8 * at as u64).unwrap();
         write(0, 500_000_000);
         write(NAMES.len(), 1_000_000_000);

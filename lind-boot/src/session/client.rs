@@ -88,7 +88,7 @@ pub fn request(exec: &Exec) -> Result<Value> {
     }
     let named = ["memory", "cpu", "cages", "files", "disk"].into_iter();
     let limits: Map<String, Value> =
-        named.filter_map(|limit| Some((limit.to_owned(), exec.amounts.named(limit)?.into()))).collect();
+        named.filter_map(|limit| Some((limit.to_owned(), exec.amounts.named(limit)?.to_string().into()))).collect();
     if !limits.is_empty() {
         request.insert("limits".into(), limits.into());
     }

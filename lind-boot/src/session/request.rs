@@ -1,6 +1,7 @@
 //! Parses the requests of front ends to a session from JSON. They come from the user, who gets an
 //! exact message for each mistake.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -11,6 +12,7 @@ use lind_kernel::text::shown;
 use serde_json::{Value, json};
 
 use super::wire::{self, FILES, SECOND, VERSION};
+use crate::amount::Kind;
 use crate::cli::sandbox::Amounts;
 use crate::sandbox::{Surroundings, limited};
 
@@ -204,7 +206,7 @@ impl Line {
         let seconds = message["timeout"].as_f64();
         let timeout = seconds.map(Duration::try_from_secs_f64).transpose().context("timeout")?;
         let shown: Vec<_> = own.iter().map(shown).collect();
-        let limits = limited(&amounts(&message["limits"])?).into_iter().map(String::into_bytes);
+        let limits = limited(&amounts(&message["limits"])?).into_iter().map(OsString::into_encoded_bytes);
         Ok(Line {
             shown: shown.join(" "),
             argv: limits.chain(own).collect(),
@@ -249,7 +251,7 @@ impl Line {
 
 fn path(bytes: Vec<u8>) -> PathBuf {
     use std::os::unix::ffi::OsStringExt;
-    PathBuf::from(std::ffi::OsString::from_vec(bytes))
+    PathBuf::from(OsString::from_vec(bytes))
 }
 
 fn word(value: &Value) -> Result<Vec<u8>> {
@@ -278,7 +280,9 @@ fn amounts(value: &Value) -> Result<Amounts> {
             "disk" => &mut amounts.disk,
             _ => bail!("limits: unknown limit {limit}; the limits are memory, cpu, cages, files and disk"),
         };
-        *place = Some(amount.as_str().map_or_else(|| amount.to_string(), str::to_owned));
+        let amount = amount.as_str().map_or_else(|| amount.to_string(), str::to_owned);
+        let amount = Kind::of(limit).parse(&amount);
+        *place = Some(amount.map_err(|wrong| anyhow!("limits: {limit}: {wrong}"))?);
     }
     Ok(amounts)
 }
@@ -301,7 +305,8 @@ mod tests {
             "limits": {"cpu": "2s", "disk": 5},
         });
         let line = line(&message).unwrap();
-        let words = ["resource_grate", "--cpu=2s", "--write-bytes=file=5", "a"].map(|word| word.as_bytes().to_vec());
+        let words =
+            ["resource_grate", "--cpu=2000000000", "--write-bytes=file=5", "a"].map(|word| word.as_bytes().to_vec());
         assert_eq!(line.argv, [&words[..], &[vec![255]]].concat());
         assert_eq!((line.here, line.workdir), (Some("/p".into()), None));
         assert_eq!(line.timeout, Some(Duration::from_millis(1500)));

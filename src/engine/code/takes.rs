@@ -1,16 +1,25 @@
 //! The options of grates that take a value, as manifests declare them: `LETTER NAME USE`, with `-`
 //! for a missing one.
 //!
-//! The runner opens a file that a value names, outside the root and before programs run: the use
-//! determines how. Files beside it are declared by their suffixes, separated by commas.
+//! The runner converts sizes and times to plain numbers. It opens a file that a value names,
+//! outside the root and before programs run: the use determines how. Files beside it are declared
+//! by their suffixes, separated by commas.
 
 use std::fmt;
 
 /// The use that a grate makes of an option's value.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Use {
-    /// The value does not name a file.
+    /// A text.
     Value,
+    /// A size, which the grate gets as a number of bytes.
+    Bytes,
+    /// A time, which the grate gets as a number of nanoseconds.
+    Time,
+    /// The amount of the limit that is named before the `=`.
+    Limit,
+    /// A file of settings in TOML, which the grate gets as JSON with the place of each value.
+    Toml,
     /// A file to read.
     Reads,
     /// A file to write; an existing one is emptied.
@@ -26,7 +35,7 @@ pub enum Use {
     State,
 }
 
-/// The part of the value that names the file.
+/// The part of the value that names the file, or is the amount.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Part {
     /// All of it.
@@ -46,14 +55,19 @@ pub struct Takes {
     pub name: Option<String>,
     /// The use of the value.
     pub what: Use,
-    /// The part of the value that names the file.
+    /// The part of the value that names the file, or is the amount.
     pub part: Part,
     /// Suffixes that name further files beside the file.
     pub beside: Vec<String>,
 }
 
-const WORDS: [(&str, Use, Part); 9] = [
+const WORDS: [(&str, Use, Part); 14] = [
     ("value", Use::Value, Part::Whole),
+    ("bytes", Use::Bytes, Part::Whole),
+    ("=bytes", Use::Bytes, Part::Behind),
+    ("time", Use::Time, Part::Whole),
+    ("=limit", Use::Limit, Part::Behind),
+    ("toml", Use::Toml, Part::Whole),
     ("reads", Use::Reads, Part::Whole),
     ("writes", Use::Writes, Part::Whole),
     ("creates", Use::Creates, Part::Whole),

@@ -1,4 +1,5 @@
 /* A grate's own options, and messages. */
+#include <errno.h>
 #include <lind/options.h>
 #include <lind/text.h>
 #include <stdarg.h>
@@ -186,6 +187,15 @@ static int short_options(const struct lind_option *options, size_t count, const 
 		return 2;
 	}
 	return 1;
+}
+
+const char *lind_number(const char *value, uint64_t *number)
+{
+	char *end;
+
+	errno = 0;
+	*number = strtoull(value, &end, 10);
+	return *value < '0' || *value > '9' || *end || errno ? "must be a number" : NULL;
 }
 
 void lind_left_file(void)

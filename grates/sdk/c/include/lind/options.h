@@ -29,7 +29,9 @@ struct lind_option {
  * LIND_OPTION("p", "policy", "reads"), with "-" for a missing letter or name. lind-boot reads them
  * before the grate runs, to know where its options end, and to open the files that they name: with
  * the user's rights, outside the root, where no program can change them. The word for the value:
- * `value` is not a file, `reads` a file to read, `writes` a file to write from the start, `creates`
+ * `value` is a text; `bytes` a size and `time` a time, written as 64M and 10s, of which the grate
+ * gets the plain number of bytes or nanoseconds (`=bytes`: SIZE or NAME=SIZE, `=limit`:
+ * LIMIT=AMOUNT); `reads` a file to read, `writes` a file to write from the start, `creates`
  * a file that must not exist, `keeps` a file to read that is made if missing, `updates` a file to
  * read and change that is made if missing; `reads=` FILE=..., `=writes` ...=FILE. A comma precedes
  * the ending of a second file beside it. `state` is as `updates`, unless the value ends with a
@@ -69,6 +71,9 @@ const char *lind_file_name(const char *value);
 		to = value_; \
 		return NULL; \
 	}
+
+/* The `set` of a plain number: NULL, or "must be a number". */
+const char *lind_number(const char *value, uint64_t *number);
 
 /* Reads the options and takes them out of argc and argv, so that argv[1] is the next program.
  * Prints what is wrong and exits with 125. `about` is the first line of the help text. */

@@ -1,6 +1,6 @@
 /* Policies in TOML. */
 #include <fcntl.h>
-#include <lind/toml.h>
+#include <lind/config.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@
  * have elsewhere. */
 struct test {
 	char name[32];   /* of the argument, or its place */
-	struct lind_toml *value;
+	struct lind_config *value;
 };
 
 static int file_error;
@@ -27,44 +27,44 @@ static void *array_of(size_t count, size_t size)
 	return array;
 }
 
-static enum action read_action(struct lind_toml *v)
+static enum action read_action(struct lind_config *v)
 {
 	static const char *const names[] = { "allow", "log", "deny", "kill" };
 
 	for (int i = 0; i < 4; i++)
 		if (!strcmp(v->string, names[i]))
 			return (enum action)i;
-	lind_toml_die(v, "'%s' is not allow, deny, kill or log", v->string);
+	lind_config_die(v, "'%s' is not allow, deny, kill or log", v->string);
 }
 
-static int read_errno(struct lind_toml *table, int otherwise)
+static int read_errno(struct lind_config *table, int otherwise)
 {
-	struct lind_toml *v = lind_toml_get(table, "errno", 0);
+	struct lind_config *v = lind_config_get(table, "errno", 0);
 	int error;
 
 	if (!v)
 		return otherwise;
-	if (v->type == LIND_TOML_INTEGER)
-		return (int)lind_toml_integer(table, "errno", 1, 4095, 1);
-	if (!(error = errno_named(lind_toml_is(v, LIND_TOML_STRING)->string)))
-		lind_toml_die(v, "'%s' is not an error", v->string);
+	if (v->type == LIND_CONFIG_INTEGER)
+		return (int)lind_config_integer(table, "errno", 1, 4095, 1);
+	if (!(error = errno_named(lind_config_is(v, LIND_CONFIG_STRING)->string)))
+		lind_config_die(v, "'%s' is not an error", v->string);
 	return error;
 }
 
 /* A value as the kernel takes it: extended to 64 bits by its sign. */
-static uint64_t read_value(struct lind_toml *v, const struct lind_param *param, const struct condition *c)
+static uint64_t read_value(struct lind_config *v, const struct lind_param *param, const struct condition *c)
 {
 	uint64_t value = 0;
 
 	v->asked = true;
-	if (v->type == LIND_TOML_STRING && !value_named(v->string, param, &value))
-		lind_toml_die(v, "'%s' is not a value of %s", v->string, param->name);
-	if (v->type == LIND_TOML_INTEGER)
+	if (v->type == LIND_CONFIG_STRING && !value_named(v->string, param, &value))
+		lind_config_die(v, "'%s' is not a value of %s", v->string, param->name);
+	if (v->type == LIND_CONFIG_INTEGER)
 		value = (uint64_t)v->integer;
-	else if (v->type != LIND_TOML_STRING)
-		lind_toml_die(v, "expected a number, or a name in quotes");
+	else if (v->type != LIND_CONFIG_STRING)
+		lind_config_die(v, "expected a number, or a name in quotes");
 	if (c->narrow && (int64_t)value != (int32_t)value && value != (uint32_t)value)
-		lind_toml_die(v, "%s has 32 bits", param->name);
+		lind_config_die(v, "%s has 32 bits", param->name);
 	return taken(&(struct condition){ .narrow = c->narrow, .has_sign = c->has_sign }, value);
 }
 
@@ -78,13 +78,13 @@ static uint32_t ignored(const struct lind_param *param, uint64_t named)
 									: 0;
 }
 
-static void read_set(struct condition *c, struct lind_toml *array, const struct lind_param *param)
+static void read_set(struct condition *c, struct lind_config *array, const struct lind_param *param)
 {
 	uint64_t *values = array_of(array->count, sizeof *values);
 	uint64_t all = 0;
 	size_t n = 0;
 
-	for (struct lind_toml *v = array->first; v; v = v->next)
+	for (struct lind_config *v = array->first; v; v = v->next)
 		all |= values[n++] = read_value(v, param, c);
 	c->ignored = ignored(param, all);
 	c->op = ONE_OF;
@@ -93,12 +93,12 @@ static void read_set(struct condition *c, struct lind_toml *array, const struct 
 	free(values);
 }
 
-static void read_one(struct condition *c, struct lind_toml *v, const struct lind_param *param)
+static void read_one(struct condition *c, struct lind_config *v, const struct lind_param *param)
 {
 	uint64_t value;
 
 	v->asked = true;
-	if (v->type == LIND_TOML_ARRAY)
+	if (v->type == LIND_CONFIG_ARRAY)
 		read_set(c, v, param);
 	else {
 		value = read_value(v, param, c);
@@ -108,44 +108,44 @@ static void read_one(struct condition *c, struct lind_toml *v, const struct lind
 }
 
 /* { mask, value }, { all }, { none }, { any }: the bits of an argument. */
-static bool read_bits(struct condition *c, struct lind_toml *table, const struct lind_param *param)
+static bool read_bits(struct condition *c, struct lind_config *table, const struct lind_param *param)
 {
 	static const char *const names[] = { "mask", "all", "none", "any" };
-	struct lind_toml *v, *equal;
+	struct lind_config *v, *equal;
 
 	for (int i = 0; i < 4; i++)
-		if ((v = lind_toml_get(table, names[i], 0))) {
+		if ((v = lind_config_get(table, names[i], 0))) {
 			c->op = MASKED;
 			c->a = read_value(v, param, c);
 			if (c->narrow)
 				c->a = (uint32_t)c->a;
 			c->b = i == 1 ? c->a : 0;
 			c->negated = i == 3;
-			equal = i ? NULL : lind_toml_need(table, "value", 0);
+			equal = i ? NULL : lind_config_need(table, "value", 0);
 			if (equal)
 				c->b = read_value(equal, param, c) & (c->narrow ? UINT32_MAX : UINT64_MAX);
 			if (c->b & ~c->a)
-				lind_toml_die(table, "value has bits outside of mask: this never holds");
+				lind_config_die(table, "value has bits outside of mask: this never holds");
 			return true;
 		}
 	return false;
 }
 
-static struct condition read_test(struct lind_toml *v, const struct lind_param *param, unsigned arg)
+static struct condition read_test(struct lind_config *v, const struct lind_param *param, unsigned arg)
 {
 	struct condition c = compare(param, arg);
-	struct lind_toml *low, *high, *not;
+	struct lind_config *low, *high, *not;
 
 	v->asked = true;
-	if (v->type != LIND_TOML_TABLE) {
+	if (v->type != LIND_CONFIG_TABLE) {
 		read_one(&c, v, param);
 		return c;
 	}
-	c.narrow = lind_toml_integer(v, "bits", 32, 64, c.narrow ? 32 : 64) == 32;
-	c.has_sign = lind_toml_bool(v, "signed", c.has_sign);
-	low = lind_toml_get(v, "min", 0);
-	high = lind_toml_get(v, "max", 0);
-	if ((not = lind_toml_get(v, "not", 0))) {
+	c.narrow = lind_config_integer(v, "bits", 32, 64, c.narrow ? 32 : 64) == 32;
+	c.has_sign = lind_config_bool(v, "signed", c.has_sign);
+	low = lind_config_get(v, "min", 0);
+	high = lind_config_get(v, "max", 0);
+	if ((not = lind_config_get(v, "not", 0))) {
 		read_one(&c, not, param);
 		c.negated = true;
 	} else if (low || high) {
@@ -153,10 +153,10 @@ static struct condition read_test(struct lind_toml *v, const struct lind_param *
 		uint64_t from = low ? read_value(low, param, &c) : ~top, to = high ? read_value(high, param, &c) : top;
 
 		if (c.has_sign ? (int64_t)from > (int64_t)to : from > to)
-			lind_toml_die(v, "min is larger than max");
+			lind_config_die(v, "min is larger than max");
 		set_within(&c, from, to);
 	} else if (!read_bits(&c, v, param))
-		lind_toml_die(v, "expected mask and value, all, none, any, min, max or not");
+		lind_config_die(v, "expected mask and value, all, none, any, min, max or not");
 	return c;
 }
 
@@ -182,7 +182,7 @@ static size_t read_tests(
 		int place = place_of(row, tests[i].name);
 
 		if (place < 0 && named)
-			lind_toml_die(tests[i].value, "%s has no argument '%s'", row->name, tests[i].name);
+			lind_config_die(tests[i].value, "%s has no argument '%s'", row->name, tests[i].name);
 		if (place >= 0 && (named || tests[i].name[0] > '9'))
 			to[n++] = read_test(tests[i].value, &row->args[place], (unsigned)place);
 	}
@@ -190,37 +190,37 @@ static size_t read_tests(
 }
 
 /* A string or an array of strings. */
-static struct lind_toml *texts(struct lind_toml *rule, const char *key, size_t *count)
+static struct lind_config *texts(struct lind_config *rule, const char *key, size_t *count)
 {
-	struct lind_toml *v = lind_toml_get(rule, key, 0);
+	struct lind_config *v = lind_config_get(rule, key, 0);
 
-	*count = v ? v->type == LIND_TOML_ARRAY ? v->count : 1 : 0;
-	return v && v->type == LIND_TOML_ARRAY ? v->first : v;
+	*count = v ? v->type == LIND_CONFIG_ARRAY ? v->count : 1 : 0;
+	return v && v->type == LIND_CONFIG_ARRAY ? v->first : v;
 }
 
-static const struct patterns *read_patterns(struct lind_toml *rule)
+static const struct patterns *read_patterns(struct lind_config *rule)
 {
 	struct patterns *p = array_of(1, sizeof *p);
-	struct lind_toml *paths = texts(rule, "path", &p->path_count),
-			 *addresses = texts(rule, "address", &p->address_count), *v = paths;
+	struct lind_config *paths = texts(rule, "path", &p->path_count),
+			   *addresses = texts(rule, "address", &p->address_count), *v = paths;
 	const char *wrong;
 
 	/* An empty list matches no path at all, and not every path. */
-	p->of_paths = lind_toml_get(rule, "path", 0);
-	p->of_addresses = lind_toml_get(rule, "address", 0);
+	p->of_paths = lind_config_get(rule, "path", 0);
+	p->of_addresses = lind_config_get(rule, "address", 0);
 	if (!p->of_paths && !p->of_addresses)
 		return free(p), NULL;
 	p->paths = array_of(p->path_count, sizeof *p->paths);
 	p->addresses = array_of(p->address_count, sizeof *p->addresses);
 	for (size_t i = 0; i < p->path_count; i++, v = v->next) {
-		if (lind_toml_is(v, LIND_TOML_STRING)->string[0] != '/')
-			lind_toml_die(v, "a path must begin with /");
+		if (lind_config_is(v, LIND_CONFIG_STRING)->string[0] != '/')
+			lind_config_die(v, "a path must begin with /");
 		p->paths[i] = v->string;
 	}
 	v = addresses;
 	for (size_t i = 0; i < p->address_count; i++, v = v->next)
-		if ((wrong = parse_address(lind_toml_is(v, LIND_TOML_STRING)->string, &p->addresses[i])))
-			lind_toml_die(v, "'%s': %s", v->string, wrong);
+		if ((wrong = parse_address(lind_config_is(v, LIND_CONFIG_STRING)->string, &p->addresses[i])))
+			lind_config_die(v, "'%s': %s", v->string, wrong);
 	return p;
 }
 
@@ -229,7 +229,7 @@ struct reading {
 	const struct patterns *patterns;
 	struct test tests[MAX_TESTS];
 	size_t test_count;
-	struct lind_toml *at;
+	struct lind_config *at;
 };
 
 static void add_call(const struct reading *r, const struct lind_syscall *row, bool named)
@@ -240,7 +240,7 @@ static void add_call(const struct reading *r, const struct lind_syscall *row, bo
 	bool no_path = p && p->of_paths && !has_path(row), no_address = p && p->of_addresses && !has_address(row);
 
 	if (named && (no_path || no_address))
-		lind_toml_die(r->at, "%s takes no %s", row->name, no_path ? "path" : "address to send to");
+		lind_config_die(r->at, "%s takes no %s", row->name, no_path ? "path" : "address to send to");
 	/* A descriptor in place of a path: nothing says which file it is. */
 	if (no_path || no_address)
 		return;
@@ -248,9 +248,9 @@ static void add_call(const struct reading *r, const struct lind_syscall *row, bo
 }
 
 /* A name, or %class. */
-static void add_named(const struct reading *r, struct lind_toml *v, bool exact)
+static void add_named(const struct reading *r, struct lind_config *v, bool exact)
 {
-	const char *name = lind_toml_is(v, LIND_TOML_STRING)->string;
+	const char *name = lind_config_is(v, LIND_CONFIG_STRING)->string;
 	const struct lind_syscall *row;
 	bool found = false, perhaps = name[0] == '?';
 
@@ -261,13 +261,13 @@ static void add_named(const struct reading *r, struct lind_toml *v, bool exact)
 				found = true;
 			}
 		if (!found)
-			lind_toml_die(v, "no such class of calls: %s", name);
+			lind_config_die(v, "no such class of calls: %s", name);
 		return;
 	}
 	if (!(row = call_named(name + perhaps))) {
 		if (perhaps)
 			return;
-		lind_toml_die(v, "no such call: %s (write '?%s' if it may be missing)", name, name);
+		lind_config_die(v, "no such call: %s (write '?%s' if it may be missing)", name, name);
 	}
 	add_call(r, row, true);
 	if (!exact && r->rule->action >= DENY)
@@ -276,7 +276,7 @@ static void add_named(const struct reading *r, struct lind_toml *v, bool exact)
 				add_call(r, syscall_of(*nr), false);
 }
 
-static const char *place(const struct lind_toml *v, const char *what)
+static const char *place(const struct lind_config *v, const char *what)
 {
 	char *text;
 
@@ -285,43 +285,43 @@ static const char *place(const struct lind_toml *v, const char *what)
 	return text;
 }
 
-static void read_rule(struct lind_toml *table)
+static void read_rule(struct lind_config *table)
 {
-	struct lind_toml *calls = lind_toml_need(table, "calls", LIND_TOML_ARRAY),
-			 *args = lind_toml_get(table, "args", LIND_TOML_TABLE);
+	struct lind_config *calls = lind_config_need(table, "calls", LIND_CONFIG_ARRAY),
+			   *args = lind_config_get(table, "args", LIND_CONFIG_TABLE);
 	struct rule *rule = array_of(1, sizeof *rule);
 	struct reading r = { .rule = rule, .at = calls };
-	bool exact = lind_toml_bool(table, "exact", false);
+	bool exact = lind_config_bool(table, "exact", false);
 
-	rule->action = read_action(lind_toml_need(table, "action", LIND_TOML_STRING));
+	rule->action = read_action(lind_config_need(table, "action", LIND_CONFIG_STRING));
 	rule->error = read_errno(table, file_error);
 	rule->where = place(table, "");
-	rule->comment = lind_toml_string(table, "comment", NULL);
+	rule->comment = lind_config_string(table, "comment", NULL);
 	r.patterns = read_patterns(table);
-	for (struct lind_toml *v = lind_toml_first(args); v; v = v->next) {
+	for (struct lind_config *v = lind_config_first(args); v; v = v->next) {
 		if (r.test_count == MAX_TESTS || strlen(v->key) >= sizeof r.tests->name)
-			lind_toml_die(v, "too many arguments");
+			lind_config_die(v, "too many arguments");
 		strcpy(r.tests[r.test_count].name, v->key);
 		r.tests[r.test_count++].value = v;
 		v->asked = true;
 	}
 	if (!calls->count)
-		lind_toml_die(calls, "no call is named");
-	for (struct lind_toml *v = calls->first; v; v = v->next)
+		lind_config_die(calls, "no call is named");
+	for (struct lind_config *v = calls->first; v; v = v->next)
 		add_named(&r, v, exact);
 }
 
-const struct rule *read_toml(const char *path)
+const struct rule *read_policy(const char *path)
 {
-	struct lind_toml *file = lind_toml_load(path), *v = lind_toml_get(file, "default", LIND_TOML_STRING);
+	struct lind_config *file = lind_config_load(path), *v = lind_config_get(file, "default", LIND_CONFIG_STRING);
 	struct rule *otherwise = array_of(1, sizeof *otherwise);
 
 	file_error = read_errno(file, 1);
 	otherwise->action = v ? read_action(v) : DENY;
 	otherwise->error = file_error;
 	otherwise->where = v ? place(v, " (default)") : place(file, " (no rule allows it)");
-	for (v = lind_toml_first(lind_toml_get(file, "rule", LIND_TOML_ARRAY)); v; v = v->next)
-		read_rule(lind_toml_is(v, LIND_TOML_TABLE));
-	lind_toml_no_others(file);
+	for (v = lind_config_first(lind_config_get(file, "rule", LIND_CONFIG_ARRAY)); v; v = v->next)
+		read_rule(lind_config_is(v, LIND_CONFIG_TABLE));
+	lind_config_no_others(file);
 	return otherwise;
 }
