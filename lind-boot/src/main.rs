@@ -118,5 +118,9 @@ fn sandboxed(options: &cli::sandbox::RunOptions) -> Result<u8, Failure> {
     if options.dry_run && options.options.overlay_all.is_none() {
         return overlay::dry_run();
     }
-    sandbox::run(options).map(|_| 0)
+    match options.options.ask {
+        Some(_) if !options.explain => session::run_asking(options),
+        _ => sandbox::run(options),
+    }
+    .map(|_| 0)
 }

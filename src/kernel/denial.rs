@@ -112,9 +112,14 @@ impl Question {
     }
 }
 
-/// A callback that says whether a call waits before it is denied: a question that nobody has
-/// answered, or one with its answer. None: it does not wait.
-pub type Asks = Box<dyn Fn(&Kernel, &Denial) -> Option<Arc<Question>> + Send + Sync>;
+/// The part of the embedder that calls wait for.
+pub trait Ask: Send + Sync {
+    /// Says whether a call waits before it is denied: a question that nobody has answered, or one
+    /// with its answer. None: it does not wait.
+    fn ask(&self, kernel: &Kernel, denial: &Denial) -> Option<Arc<Question>>;
+    /// The call does not wait any more.
+    fn over(&self, question: &Arc<Question>);
+}
 
 /// A callback that gets each denial.
 pub type Listener = Box<dyn Fn(&Kernel, &Denial) + Send + Sync>;
@@ -126,7 +131,7 @@ impl Kernel {
     }
 
     /// Makes calls wait for which `asks` has a question. Once.
-    pub fn ask_before_denials(&self, asks: Asks) {
+    pub fn ask_before_denials(&self, asks: Arc<dyn Ask>) {
         let _ = self.asks.set(asks);
     }
 
@@ -137,10 +142,12 @@ impl Kernel {
     pub(crate) fn denied(&self, cx: &Ctx<'_>, denial: &Denial, may_wait: bool) -> Result<bool> {
         let listener = self.denials.get().ok_or(Errno::EOPNOTSUPP)?;
         let asks = self.asks.get().filter(|_| may_wait);
-        if let Some(question) = asks.and_then(|asks| asks(self, denial))
-            && question.wait(cx)? == Answer::Yes
-        {
-            return Ok(true);
+        if let Some((asks, question)) = asks.and_then(|asks| Some((asks, asks.ask(self, denial)?))) {
+            let answer = question.wait(cx);
+            asks.over(&question);
+            if answer? == Answer::Yes {
+                return Ok(true);
+            }
         }
         listener(self, denial);
         Ok(false)

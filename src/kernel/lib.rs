@@ -137,7 +137,7 @@ pub struct Kernel {
     pub(crate) names: Arc<cage::Names>,
     pub(crate) processors: cage::processors::Processors,
     denials: OnceLock<denial::Listener>,
-    asks: OnceLock<denial::Asks>,
+    asks: OnceLock<Arc<dyn denial::Ask>>,
     /// The rules of grates that the user can change.
     pub rules: rules::Rules,
     engine: OnceLock<Box<dyn GuestRuntime>>,

@@ -3,7 +3,7 @@
  * rules can change between two calls of one program.
  *
  *   connect PORT        race COUNT PORT       write PATH        read PATH
- *   open COUNT          fork COUNT            grab MEBIBYTES    look
+ *   interrupted PORT    open COUNT            fork COUNT        grab MEBIBYTES    look
  */
 #include <arpa/inet.h>
 #include <dirent.h>
@@ -36,6 +36,22 @@ static int connect_to(int port)
 	r = connect(fd, (struct sockaddr *)&to, sizeof to);
 	close(fd);
 	return r;
+}
+
+static void nothing(int signal)
+{
+	(void)signal;
+}
+
+/* Connects, and is interrupted by a signal if that waits. */
+static void interrupted(int port)
+{
+	struct sigaction action = { .sa_handler = nothing };
+
+	sigaction(SIGALRM, &action, NULL);
+	alarm(1);
+	printf("%s\n", said(connect_to(port)));
+	alarm(0);
 }
 
 static pthread_barrier_t together;
@@ -188,7 +204,9 @@ int main(void)
 
 			printf("%s\n", said(fd));
 			close(fd);
-		} else if (!strcmp(word, "open"))
+		} else if (!strcmp(word, "interrupted"))
+			interrupted(number);
+		else if (!strcmp(word, "open"))
 			open_many(number);
 		else if (!strcmp(word, "fork"))
 			fork_many(number);

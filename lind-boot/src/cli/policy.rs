@@ -51,3 +51,28 @@ pub struct Policy {
     #[arg(long)]
     pub json: bool,
 }
+
+/// Options of `session questions`.
+#[derive(Args, Debug)]
+pub struct Questions {
+    /// The name of the session, or the name that `run --ask` prints
+    pub name: String,
+    /// Go on, and ask at a terminal
+    #[arg(short, long)]
+    pub follow: bool,
+    /// Print JSON, an object on a line
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Options of `session answer`.
+#[derive(Args, Debug)]
+pub struct Answer {
+    /// The name of the session, or the name that `run --ask` prints
+    pub name: String,
+    /// The number of the question
+    pub number: u64,
+    /// Allow the call once; also later calls of this program; also those of the session; or no
+    #[arg(value_parser = ["once", "program", "session", "no"])]
+    pub answer: String,
+}

@@ -200,6 +200,10 @@ pub struct Options {
     /// number of denials
     #[arg(long, value_name = "FILE|FD")]
     pub result: Option<PathBuf>,
+    /// Let a call that would be denied wait for an answer, so long at most [default: 60s];
+    /// `lind-boot session denials --follow` asks, and `session answer` answers
+    #[arg(long, value_name = "TIME", value_parser = duration, num_args = 0..=1, require_equals = true, default_missing_value = "60s")]
+    pub ask: Option<Duration>,
     /// Print which walls confine the command, and how it ended
     #[arg(long)]
     pub verbose: bool,

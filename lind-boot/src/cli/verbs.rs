@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::policy::{Allow, Deny, Policy, Rule};
+use super::policy::{Allow, Answer, Deny, Policy, Questions, Rule};
 use super::session::signal;
 
 /// The commands.
@@ -46,6 +46,10 @@ pub enum Verb {
     Revoke(Rule),
     /// Print the rules of a session
     Policy(Policy),
+    /// List the calls that wait for an answer (--ask), or ask about each at a terminal
+    Questions(Questions),
+    /// Answer a question
+    Answer(Answer),
 }
 
 /// Options of `session ps`.

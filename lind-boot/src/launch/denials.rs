@@ -4,6 +4,7 @@
 
 mod hint;
 pub mod kept;
+pub mod questions;
 mod text;
 
 use std::collections::HashSet;
@@ -16,9 +17,10 @@ use std::time::{Duration, Instant};
 
 use kept::Kept;
 use lind_abi::CageId;
-use lind_kernel::denial::Denial;
+use lind_kernel::denial::{Ask, Denial, Question};
 use lind_kernel::lock::{Locked, unpoisoned};
 use lind_kernel::{Kernel, stdio};
+use questions::{Asked, Questions};
 use text::{is_limit, key, line, object};
 
 /// The most lines that are printed: programs may make denied calls in a loop, or make up names.
@@ -45,6 +47,8 @@ pub struct Denials {
     known: Condvar,
     /// The last denials, if somebody may ask for them.
     kept: OnceLock<Kept>,
+    /// The calls that wait for an answer, if any do.
+    questions: OnceLock<Questions>,
 }
 
 /// The file for objects, and the room that is left in it.
@@ -98,6 +102,21 @@ impl Denials {
     pub fn listen(self: &Arc<Self>, kernel: &Kernel) {
         let denials = Arc::clone(self);
         kernel.listen_to_denials(Box::new(move |kernel, denial| denials.hear(kernel, denial)));
+    }
+
+    /// Makes calls of `kernel` wait before they are denied.
+    ///
+    /// # Errors
+    /// The host's error.
+    pub fn hold(self: &Arc<Self>, kernel: &Kernel, name: &str, longest: Duration) -> std::io::Result<()> {
+        let _ = self.questions.set(Questions::new(name, longest)?);
+        kernel.ask_before_denials(Arc::clone(self) as Arc<dyn Ask>);
+        Ok(())
+    }
+
+    /// The calls that wait, if calls do.
+    pub fn questions(&self) -> Option<&Questions> {
+        self.questions.get()
     }
 
     /// The number of denials.
@@ -198,6 +217,29 @@ impl Denials {
                 return found;
             }
             places = unpoisoned(self.known.wait_timeout(places, left)).0;
+        }
+    }
+}
+
+impl Ask for Denials {
+    fn ask(&self, kernel: &Kernel, denial: &Denial) -> Option<Arc<Question>> {
+        match self.questions.get()?.ask(kernel, denial) {
+            Asked::No => None,
+            Asked::Known(question) => Some(question),
+            Asked::New(question, waits) => {
+                let line = format!("{}; {waits}", line(denial));
+                match self.place(kernel, denial.client).and_then(|place| place.file) {
+                    Some(file) => stdio::say_line_at(&file, &line),
+                    None => stdio::say_line(&line),
+                }
+                Some(question)
+            }
+        }
+    }
+
+    fn over(&self, question: &Arc<Question>) {
+        if let Some(questions) = self.questions.get() {
+            questions.over(question);
         }
     }
 }

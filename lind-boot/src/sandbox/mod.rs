@@ -78,6 +78,23 @@ struct Sandbox {
 /// # Errors
 /// When it could not be started.
 pub fn run(run: &RunOptions) -> Result<Option<Infallible>, Failure> {
+    run_attended(run, |_, denials, _| {
+        let attend: Attendant = Box::new(move |kernel| {
+            denials.listen(kernel);
+            Ok(())
+        });
+        Ok(attend)
+    })
+}
+
+/// The same with an attendant, which `attend` makes from the surroundings of the command.
+///
+/// # Errors
+/// As for `run`.
+pub fn run_attended(
+    run: &RunOptions,
+    attend: impl FnOnce(Surroundings, Arc<Denials>, Option<Arc<Used>>) -> Result<Attendant>,
+) -> Result<Option<Infallible>, Failure> {
     run.command.first().map_or(Ok(()), ensure_program)?;
     // Before anything is opened.
     lind_kernel::fd::ensure_preserved(run.preserve_fds)
@@ -88,11 +105,7 @@ pub fn run(run: &RunOptions) -> Result<Option<Infallible>, Failure> {
     let learn = run.learn.clone().map(|file| (file, joined(&run.command)));
     let sandbox = Sandbox::of(&run.options, &run.command, learn)?;
     let denials = sandbox.denials(&run.options)?;
-    let listening = Arc::clone(&denials);
-    let attend: Attendant = Box::new(move |kernel| {
-        listening.listen(kernel);
-        Ok(())
-    });
+    let attend = attend(sandbox.surroundings()?, Arc::clone(&denials), sandbox.used.clone())?;
     sandbox.start(&run.options, run.preserve_fds, &denials, attend).map(Some)
 }
 
@@ -123,12 +136,7 @@ pub fn run_session(
 ) -> Result<Infallible, Failure> {
     let mut sandbox = Sandbox::of(options, &FIRST_OF_SESSION.map(OsString::from), learn)?;
     sandbox.ahead = found::modules_of_image(&sandbox.tree.image);
-    let surroundings = Surroundings {
-        env: config::environment(&sandbox.env)?,
-        workdir: sandbox.workdir.clone(),
-        places: sandbox.tree.volumes.iter().map(|volume| (volume.host.clone(), volume.guest.clone())).collect(),
-        rules: Live::of(&sandbox.grates),
-    };
+    let surroundings = sandbox.surroundings()?;
     let denials = sandbox.denials(options)?;
     let attend = attend(surroundings, Arc::clone(&denials), sandbox.used.clone())?;
     sandbox.start(options, 0, &denials, attend)
@@ -215,6 +223,15 @@ impl Surroundings {
 }
 
 impl Sandbox {
+    fn surroundings(&self) -> Result<Surroundings> {
+        Ok(Surroundings {
+            env: config::environment(&self.env)?,
+            workdir: self.workdir.clone(),
+            places: self.tree.volumes.iter().map(|volume| (volume.host.clone(), volume.guest.clone())).collect(),
+            rules: Live::of(&self.grates),
+        })
+    }
+
     fn start(
         self,
         options: &Options,
@@ -336,7 +353,7 @@ impl Sandbox {
         let used = is_asked.then(|| Used::new(line::limited(&options.amounts, &policy)).map(Arc::new)).transpose()?;
         let counted = used.as_ref().map(|used| used.path());
         let mut grates = line::grates(options, &policy, &volumes, notes.as_ref(), counted.as_deref())?;
-        if words.iter().eq(FIRST_OF_SESSION.iter()) {
+        if options.ask.is_some() || words.iter().eq(FIRST_OF_SESSION.iter()) {
             grates = live::made_live(grates);
         }
         let own_grates = own_grates::words(&options.grate, &options.grates)?;

@@ -28,6 +28,7 @@ use crate::failure::Failure;
 use crate::sandbox;
 
 pub use client::exec;
+pub use serve::run_asking;
 
 /// Runs a `session exec` line without options before anything else is set up: it shall cost little
 /// more than the program itself.

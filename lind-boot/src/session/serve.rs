@@ -10,6 +10,7 @@ use super::orders::Orders;
 use super::parent::Parent;
 use super::place::Place;
 use super::server::{About, Meter, Server};
+use crate::cli::sandbox::RunOptions;
 use crate::cli::session::Start;
 use crate::failure::Failure;
 use crate::launch::Attendant;
@@ -29,11 +30,11 @@ pub fn serve(start: Start) -> Result<(), Failure> {
     rustix::stdio::dup2_stdout(rustix::stdio::stderr()).context("cannot set up standard output")?;
     let parent = start.die_with_parent.map(|_| Parent::handed()).transpose()?;
     let options = start.options;
-    let (name, idle) = (start.name, start.idle);
+    let (name, idle, ask) = (start.name, start.idle, options.ask);
     let learn = start.learn.map(|file| (file, format!("session {name}")));
     sandbox::run_session(&options, learn, |surroundings, denials, used| {
         let meter = Meter::new(used);
-        attendant(About { name, idle, surroundings, denials, meter, ready: Some(ready), parent })
+        attendant(About { name, idle, ask, surroundings, denials, meter, ready: Some(ready), parent })
     })
     .map(|never: Infallible| match never {})
 }
@@ -44,6 +45,28 @@ fn attendant(about: About) -> Result<Attendant> {
     rustix::stdio::dup2_stdin(&of_first)?;
     let orders = Orders::new(ours)?;
     Ok(Box::new(move |kernel| Server::new(kernel, listener, orders, about).start()))
+}
+
+/// Runs a command in a sandbox as `run` does. Calls that would be denied wait for answers, which
+/// come over a socket like that of a session.
+///
+/// # Errors
+/// As for `run`.
+pub fn run_asking(run: &RunOptions) -> Result<Option<Infallible>, Failure> {
+    let name = format!("run-{}", std::process::id());
+    sandbox::run_attended(run, |surroundings, denials, used| {
+        let listener = listen(&name)?;
+        // No program takes orders, so the other end stays open and silent.
+        let (ours, theirs) = UnixStream::pair()?;
+        let orders = Orders::new(ours)?;
+        let meter = Meter::new(used);
+        let ask = run.options.ask;
+        let about = About { name, idle: None, ask, surroundings, denials, meter, ready: None, parent: None };
+        Ok(Box::new(move |kernel| {
+            std::mem::forget(theirs);
+            Server::new(kernel, listener, orders, about).start()
+        }))
+    })
 }
 
 /// Creates the session's socket. A socket that an ended session has left is replaced.

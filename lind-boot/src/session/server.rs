@@ -11,6 +11,7 @@ mod follow;
 mod jobs;
 mod news;
 mod policy;
+mod questions;
 mod requests;
 mod second;
 mod stats;
@@ -46,6 +47,8 @@ pub struct About {
     pub name: String,
     /// The time without commands after which it ends.
     pub idle: Option<Duration>,
+    /// How long a call waits for an answer before it is denied.
+    pub ask: Option<Duration>,
     /// The surroundings of commands.
     pub surroundings: Surroundings,
     /// Reports the denials of commands.
@@ -99,6 +102,8 @@ enum Source {
     Pipes(u32),
     /// A program that serves requests for files.
     Helper(u32),
+    /// Calls that wait, for clients that follow them.
+    Questions,
 }
 
 impl Server {
@@ -129,6 +134,9 @@ impl Server {
     pub fn start(mut self) -> Result<()> {
         self.about.denials.keep().context("cannot make an event file")?;
         self.about.denials.listen(&self.kernel);
+        if let Some(longest) = self.about.ask {
+            self.about.denials.hold(&self.kernel, &self.about.name, longest).context("cannot make an event file")?;
+        }
         let denials = Arc::clone(&self.about.denials);
         progress::show_also(Box::new(move |line| denials.explain_wait(line)));
         let thread = std::thread::Builder::new().name("session".into()).stack_size(STACK);
@@ -166,10 +174,13 @@ impl Server {
                 Source::Terminal(id) => self.relay(id),
                 Source::Pipes(id) => self.pump(id),
                 Source::Helper(id) => self.hear_helper(id),
+                // Followers are told below.
+                Source::Questions => {}
             }
         }
         self.follow_all();
         self.tell_denials();
+        self.tell_questions();
         if self.about.surroundings.rules.next_end().is_some_and(|end| end <= Instant::now()) {
             self.expire_rules();
         }
@@ -214,6 +225,9 @@ impl Server {
         let watched = self.clients.values().any(|client| client.watches.is_some());
         let denials = self.about.denials.kept().filter(|_| watched);
         all.extend(denials.map(|kept| (Source::Denials, kept.as_fd(), PollFlags::IN)));
+        let asked = self.clients.values().any(|client| client.asked.is_some());
+        let questions = self.about.denials.questions().filter(|_| asked);
+        all.extend(questions.map(|questions| (Source::Questions, questions.as_fd(), PollFlags::IN)));
         let mut full = Vec::new();
         for (id, command) in self.commands.all() {
             let space = self.space(id, command);

@@ -27,12 +27,14 @@ pub struct Client {
     pub watches: Option<Watch>,
     /// The program that carries out its request for files.
     pub job: Option<u32>,
+    /// How many events of calls that wait it was told, if it follows them.
+    pub asked: Option<u64>,
 }
 
 impl Client {
     fn new(socket: UnixStream) -> Client {
         let (incoming, outgoing) = (Incoming::default(), Outgoing::default());
-        Client { socket, incoming, outgoing, follows: None, feeds: None, watches: None, job: None }
+        Client { socket, incoming, outgoing, follows: None, feeds: None, watches: None, job: None, asked: None }
     }
 
     /// Whether it speaks the second version.

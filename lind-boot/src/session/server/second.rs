@@ -16,9 +16,25 @@ use crate::session::request::{self, Line};
 use crate::session::wire::{self, Message, SECOND, VERSION};
 
 /// The verbs, for `hello`.
-const VERBS: [&str; 16] = [
-    "hello", "exec", "attach", "wait", "input", "resize", "signal", "detach", "list", "stats", "denials", "allow",
-    "deny", "revoke", "policy", "stop",
+const VERBS: [&str; 18] = [
+    "hello",
+    "exec",
+    "attach",
+    "wait",
+    "input",
+    "resize",
+    "signal",
+    "detach",
+    "list",
+    "stats",
+    "denials",
+    "questions",
+    "answer",
+    "allow",
+    "deny",
+    "revoke",
+    "policy",
+    "stop",
 ];
 
 impl Server {
@@ -34,7 +50,7 @@ impl Server {
             let _ = self.while_followed(number, id, &message);
             return;
         }
-        if self.ends_watch(number) {
+        if self.ends_watch(number) || self.ends_questions(number) {
             return;
         }
         if let Some(job) = self.clients.get(&number).and_then(|client| client.job) {
@@ -102,6 +118,11 @@ impl Server {
             }
             "stats" => self.tell(number, &self.stats()),
             "denials" => self.list_denials(number, &value)?,
+            "questions" => self.list_questions(number, &value)?,
+            "answer" => {
+                self.answer_question(&value)?;
+                self.tell(number, &done);
+            }
             verb @ ("allow" | "deny") => {
                 let answer = self.add_rule(verb == "allow", &value)?;
                 self.tell(number, &answer);

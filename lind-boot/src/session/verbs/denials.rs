@@ -5,6 +5,8 @@ use lind_kernel::text;
 use serde_json::{Value, json};
 
 use super::link::Link;
+use super::questions;
+use crate::cli::policy::Questions;
 use crate::cli::verbs::Denials;
 use crate::failure::{self, Failure};
 
@@ -14,6 +16,11 @@ use crate::failure::{self, Failure};
 /// When the session does not exist, or ends.
 pub fn list(denials: &Denials) -> Result<(), Failure> {
     let mut link = Link::to(&denials.name)?;
+    if denials.follow {
+        let questions = Questions { name: denials.name.clone(), follow: true, json: denials.json };
+        // A session without --ask has no questions.
+        std::thread::spawn(move || questions::follow(&questions));
+    }
     let mut since = denials.since;
     loop {
         let request = json!({"do": "denials", "since": since, "id": denials.id, "follow": denials.follow});

@@ -9,6 +9,7 @@ mod link;
 mod outside;
 mod policy;
 mod processes;
+mod questions;
 mod stats;
 
 use anyhow::Result;
@@ -42,6 +43,8 @@ pub fn run(verb: &Verb) -> Result<u8, Failure> {
         Verb::Deny(rule) => policy::deny(rule)?,
         Verb::Revoke(rule) => policy::revoke(rule)?,
         Verb::Policy(policy) => policy::show(policy)?,
+        Verb::Questions(questions) => questions::follow(questions)?,
+        Verb::Answer(answer) => questions::answer(answer)?,
     }
     Ok(0)
 }
