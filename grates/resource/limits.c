@@ -28,10 +28,15 @@ const char *const what_names[WHATS] = {
 };
 
 uint64_t limits[SCOPES][WHATS] = { { [0 ... WHATS - 1] = UNLIMITED }, { [0 ... WHATS - 1] = UNLIMITED } };
+/* Where limits are read to: later ones beside those that apply. */
+static uint64_t later[SCOPES][WHATS], (*reading)[WHATS] = limits;
 static uint64_t own_use[2 * WHATS];
 uint64_t *tree_used = own_use, *tree_peak = own_use + WHATS;
 struct rate tree_rates[RATES];
 uint64_t each_rates[RATES];
+
+/* The limits of all that were told. */
+static bool told[WHATS];
 
 /* By what, if a caller chose one; else by `general`. */
 static struct {
@@ -98,7 +103,37 @@ const char *set_limit(enum scope scope, const char *name, const char *amount)
 		return unknown;
 	if (scope == EACH && what == CAGES)
 		return "cages can be limited only for all cages together";
-	return lind_number(amount, &limits[scope][what]);
+	return lind_number(amount, &reading[scope][what]);
+}
+
+const char *limits_begin(void)
+{
+	for (unsigned scope = 0; scope < SCOPES; scope++)
+		for (unsigned what = 0; what < WHATS; what++)
+			later[scope][what] = UNLIMITED;
+	reading = later;
+	return NULL;
+}
+
+const char *limits_settle(bool applies)
+{
+	static char wrong[120];
+
+	for (unsigned what = 0; applies && what < WHATS; what++)
+		for (unsigned scope = 0; scope < SCOPES; scope++)
+			if ((later[scope][what] == UNLIMITED) != (limits[scope][what] == UNLIMITED)) {
+				snprintf(wrong, sizeof wrong,
+				    "there is no limit `%s` from the start, so its use is not counted",
+				    what_names[what]);
+				return wrong;
+			}
+	for (unsigned what = 0; applies && what < WHATS; what++) {
+		for (unsigned scope = 0; scope < SCOPES; scope++)
+			__atomic_store_n(&limits[scope][what], later[scope][what], __ATOMIC_SEQ_CST);
+		__atomic_store_n(&told[what], false, __ATOMIC_RELAXED);
+	}
+	watch_soon();
+	return NULL;
 }
 
 const char *set_rate(enum scope scope, const char *name, const char *amount)
@@ -329,7 +364,6 @@ static void tell(
 {
 	char used[40], max[40], more[40], wish[64] = "", rule[64], amounts[160];
 
-	static bool told[WHATS];
 	struct culprit who;
 
 	if (__atomic_exchange_n(&c->told[what], true, __ATOMIC_RELAXED) ||

@@ -14,6 +14,9 @@ extern uint64_t each_rates[RATES];
 bool limit_is_time(const char *name);
 bool limit_is_bytes(const char *name);
 const char *set_limit(enum scope scope, const char *name, const char *amount);
+/* Reads others by set_limit while programs run, and lets them apply. */
+const char *limits_begin(void);
+const char *limits_settle(bool applies);
 const char *set_rate(enum scope scope, const char *name, const char *amount);
 const char *set_action(const char *value);
 bool limited(enum what what);

@@ -4,6 +4,7 @@
  */
 #include <lind/config.h>
 #include <lind/grate.h>
+#include <lind/rules.h>
 #include <stdio.h>
 #include <string.h>
 #include "bytes.h"
@@ -191,6 +192,15 @@ static const struct lind_option options[] = {
 	{ 0, "use", "FILE", "keep the use of each resource in FILE, as 14 numbers of 8 bytes, and its highest use",
 	    set_use },
 	{ 0, "report", NULL, "print the use of resources at the end", set_report },
+	LIND_LIVE_OPTION,
+};
+
+static const struct lind_rules living = {
+	.name = "resource",
+	.options = options,
+	.count = sizeof options / sizeof *options,
+	.begin = limits_begin,
+	.settle = limits_settle,
 };
 
 int main(int argc, char **argv)
@@ -220,6 +230,7 @@ int main(int argc, char **argv)
 	if (limited(CPU) || limited(WALL))
 		lind_explain_note("a limit of time acts during any call");
 	watch_begins();
+	lind_rules_follow(&living);
 	lind_grate_lifecycle(&lifecycle);
 	lind_grate_choose(handler_of);
 	return lind_grate_main(argc, argv);

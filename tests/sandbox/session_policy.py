@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator
 
 from second import connect, refused
-from sessions import start
+from sessions import start, until
 from world import World, compiled, holds, same
 
 DENIED = "Permission denied"
@@ -212,4 +212,60 @@ def no_way_from_inside(world: World) -> None:
              f"read {world.runtime}/lind/one.sock: No such file or directory")
 
 
-TESTS = [hosts_are_allowed_and_denied, wrong_rules_change_nothing, once_is_once, rules_end_in_time, rules_by_the_protocol, no_way_from_inside]
+def files_are_allowed_and_denied(world: World) -> None:
+    """Names that the policy protects, one more path, and reading."""
+    begin(world)
+    same("directory", world.boot("session", "mkdir", "one", "src").returncode, 0)
+    top, read_only = world.project, "Read-only file system"
+    with living_in(world) as living:
+        same("before", [living.does(f"write {top}/{name}") for name in (".envrc", "src/a", ".git/hooks/x")], [read_only, "ok", read_only])
+        change(world, "allow", f"write={top}/.envrc")
+        same("one name", [living.does(f"write {top}/{name}") for name in (".envrc", ".ENVRC", "src/.envrc", ".bashrc")], ["ok", read_only, read_only, read_only])
+        change(world, "allow", "protect=**/.bashrc")
+        same("in any directory", [living.does(f"write {top}/{name}") for name in (".bashrc", "src/.bashrc", ".bash_profile")], ["ok", "ok", read_only])
+        change(world, "deny", "write=src/**")
+        same("narrower", [living.does(f"write {top}/{name}") for name in ("src/a", "src/b", "src/.bashrc", "c")], [read_only, read_only, read_only, "ok"])
+        holds("listed", change(world, "policy"), "deny   write=src/**")
+        change(world, "revoke", "write=src/**")
+        same("as before", living.does(f"write {top}/src/b"), "ok")
+        change(world, "deny", "protect=**/Makefile")
+        same("protected", [living.does(f"write {top}/{name}") for name in ("Makefile", "src/makefile", "src/other")], [read_only, read_only, "ok"])
+        change(world, "allow", f"write={top}/.once", "--once")
+        same("once", [living.does(f"write {top}/.once") for _ in range(3)], ["ok", read_only, read_only])
+        same("reading", living.does(f"read {top}/kept"), "ok")
+        change(world, "deny", "read=kept")
+        same("not any more", [living.does(f"read {top}/{name}") for name in ("kept", "src/b", "./src/../kept")], [DENIED, "ok", DENIED])
+        change(world, "allow", f"read={top}/kept", "--for", "1s")
+        same("for a while", living.does(f"read {top}/kept"), "ok")
+        until("it ends", lambda: living.does(f"read {top}/kept") == DENIED)
+        change(world, "revoke", "read=kept")
+        same("again", living.does(f"read {top}/kept"), "ok")
+        for rule, part in (("write=../x", "write"), ("read=", "read"), ("protect=/etc", "must be relative to each volume"), ("protect=a/../b", "without `..`")):
+            holds(rule, change(world, "allow", rule, status=125), part)
+
+
+def limits_change(world: World) -> None:
+    """To more and to less, with what is used already counted."""
+    begin(world, "--memory", "512M", "--files", "600", "--cages", "40")
+    with living_in(world) as living:
+        same("at first", [living.does("grab 256"), living.does("open 100"), living.does("fork 5")], ["ok", "100 open", "5 forked"])
+        change(world, "allow", "memory=128M")
+        same("less memory", living.does("grab 256"), "Out of memory")
+        change(world, "allow", "memory=1G")
+        same("more", living.does("grab 600"), "ok")
+        before = int(living.does("open 1000").split()[0])
+        change(world, "allow", "files=100")
+        same("fewer files", int(living.does("open 1000").split()[0]) < 100 < before, True)
+        change(world, "allow", "cages=4", "--for", "2s")
+        same("fewer processes", int(living.does("fork 10").split()[0]) < 4, True)
+        until("for a while", lambda: living.does("fork 10") == "10 forked")
+        change(world, "revoke", "files=100")
+        same("as at the start", int(living.does("open 1000").split()[0]), before)
+        for rule, part in (("memory=much", "memory"), ("disk=1M", "there is no limit `write.file` from the start")):
+            holds(rule, change(world, "allow", rule, status=125), part)
+        holds("deny", change(world, "deny", "memory=1G", status=125), "a limit is set by allow")
+        holds("once", change(world, "allow", "memory=1G", "--once", status=125), "--once is for hosts and changes of files")
+        same("unchanged", living.does("grab 600"), "ok")
+
+
+TESTS = [hosts_are_allowed_and_denied, wrong_rules_change_nothing, once_is_once, rules_end_in_time, files_are_allowed_and_denied, limits_change, rules_by_the_protocol, no_way_from_inside]

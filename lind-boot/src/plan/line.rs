@@ -126,7 +126,7 @@ pub fn limits(amounts: &Amounts, policy: &Policy) -> Option<Step> {
 }
 
 /// The option for a limit. `disk` limits the bytes that are written to files.
-fn limit((limit, of): (&'static str, Amount)) -> Setting {
+pub fn limit((limit, of): (&str, Amount)) -> Setting {
     match limit {
         "disk" => Setting::new("--write-bytes", Value::Amount("file=".into(), of)),
         limit => Setting::new(format!("--{limit}"), amount(of)),

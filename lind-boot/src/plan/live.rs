@@ -2,15 +2,22 @@
 //! has added since. The newest counts most.
 
 use std::borrow::Cow;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
+use serde_json::json;
 
 use super::line;
+use super::policy::{LIMITS, Policy};
+use super::relative;
 use super::step::{self, Setting, Step, Value};
 
 /// The option of a grate that takes rules while it runs.
 const LIVE: &str = "--live";
+
+/// The keys of a policy that a rule can have, beside limits.
+const KEYS: [&str; 3] = ["read", "write", "protect"];
 
 /// The most rules that are added to a sandbox.
 const MOST: usize = 200;
@@ -23,6 +30,8 @@ const GRATE: &str = "_grate";
 pub struct Live {
     /// The grates that take rules, with the options that they were started with.
     base: Vec<Step>,
+    /// The paths of volumes that can be changed, for paths that are relative to each.
+    volumes: Vec<PathBuf>,
     added: Vec<Added>,
     last: u64,
 }
@@ -48,6 +57,12 @@ pub struct Added {
 enum Rule {
     /// A rule of the net grate.
     Net(String),
+    /// Files to change: a pattern without links and `..`.
+    Write(Vec<String>),
+    /// Files to read: likewise.
+    Read(Vec<String>),
+    /// A limit and its amount, as an option of the resource grate.
+    Limit(Setting),
 }
 
 /// How long a rule holds.
@@ -60,36 +75,66 @@ pub struct Holds {
 }
 
 impl Rule {
-    /// Parses HOST[:PORT] and rules of the net grate.
-    fn parse(text: &str) -> Result<Rule> {
+    /// Parses KEY=VALUE, where KEY is one of a policy's, or HOST[:PORT] and rules of the net grate.
+    fn parse(text: &str, volumes: &[PathBuf]) -> Result<Rule> {
         ensure!(!text.contains(['\0', '\n']), "a rule has no line breaks");
-        Ok(Rule::Net(line::net_rule(text)?))
+        let Some((key, value)) = text.split_once('=').filter(|(key, _)| KEYS.contains(key) || LIMITS.contains(key))
+        else {
+            return Ok(Rule::Net(line::net_rule(text)?));
+        };
+        if LIMITS.contains(&key) {
+            let policy = Policy::of_rule("limits", &json!({key: value}))?;
+            let (limit, amount) = policy.limits.into_iter().next().context("no amount")?;
+            return Ok(Rule::Limit(line::limit((&limit, amount))));
+        }
+        let policy = relative::resolved(&Policy::of_rule(key, &json!([value]))?, volumes)?;
+        let rule = match key {
+            "read" => Rule::Read(policy.read.unwrap_or_default()),
+            "write" => Rule::Write(policy.write.unwrap_or_default()),
+            _ => {
+                let names = policy.protect.iter();
+                let below = names.flat_map(|name| volumes.iter().map(move |volume| (volume, name)));
+                Rule::Write(below.map(|(volume, name)| format!("{}/{name}", volume.display())).collect())
+            }
+        };
+        let (Rule::Read(paths) | Rule::Write(paths)) = &rule else { return Ok(rule) };
+        ensure!(!paths.is_empty(), "{value}: the path is relative to each volume, and there is none");
+        Ok(rule)
     }
 
     /// The grate that applies it.
     fn grate(&self) -> &'static str {
         match self {
             Rule::Net(_) => "net",
+            Rule::Write(_) | Rule::Read(_) => "write_filter",
+            Rule::Limit(_) => "resource",
         }
     }
 }
 
 impl Added {
     fn settings(&self) -> Vec<Setting> {
+        let either = |allows, denies| if self.allows { allows } else { denies };
+        let paths = |name: &'static str, paths: &[String]| {
+            let once = self.once.map(|number| format!("once:{number}:")).unwrap_or_default();
+            paths.iter().map(|path| Setting::new(name, Value::text(format!("{once}{path}")))).collect()
+        };
         match &self.rule {
             Rule::Net(rule) => {
-                let name = if self.allows { "--allow" } else { "--deny" };
                 let once = self.once.map(|number| format!(" once:{number}")).unwrap_or_default();
-                vec![Setting::new(name, Value::text(format!("{rule}{once}")))]
+                vec![Setting::new(either("--allow", "--deny"), Value::text(format!("{rule}{once}")))]
             }
+            Rule::Write(patterns) => paths(either("--grant", "--refuse"), patterns),
+            Rule::Read(patterns) => paths(either("--reveal", "--conceal"), patterns),
+            Rule::Limit(setting) => vec![setting.clone()],
         }
     }
 }
 
 impl Live {
     /// The rules of a line that was made live.
-    pub fn of(line: &[Step]) -> Live {
-        Live { base: line.iter().filter(|step| is_live(step)).cloned().collect(), ..Live::default() }
+    pub fn of(line: &[Step], volumes: Vec<PathBuf>) -> Live {
+        Live { base: line.iter().filter(|step| is_live(step)).cloned().collect(), volumes, ..Live::default() }
     }
 
     /// Adds a rule, and returns its number and the grate that has to be told.
@@ -101,8 +146,14 @@ impl Live {
             self.added.len() < MOST,
             "there are {MOST} rules already; take some back by `lind-boot session revoke`"
         );
-        let rule = Rule::parse(text)?;
+        let rule = Rule::parse(text, &self.volumes)?;
         let grate = rule.grate();
+        let is_limit = matches!(rule, Rule::Limit(_));
+        ensure!(!is_limit || allows, "a limit is set by allow, to more or to less");
+        ensure!(
+            !(is_limit || matches!(rule, Rule::Read(_))) || holds.once.is_none(),
+            "--once is for hosts and changes of files"
+        );
         ensure!(self.step(grate).is_some(), "this session has no {grate} grate that could apply the rule");
         ensure!(allows || holds.once.is_none(), "--once is for rules that allow");
         self.last += 1;
@@ -132,9 +183,10 @@ impl Live {
     }
 
     fn revoke_of_start(&mut self, text: &str) -> Option<&'static str> {
-        let rule = Rule::parse(text).ok()?;
+        let rule = Rule::parse(text, &self.volumes).ok()?;
+        let grate = rule.grate();
         let of_start = Added { number: 0, allows: true, text: String::new(), rule, once: None, until: None }.settings();
-        let (grate, step) = (Rule::parse(text).ok()?.grate(), self.step_mut(Rule::parse(text).ok()?.grate())?);
+        let step = self.step_mut(grate)?;
         let before = step.settings.len();
         step.settings.retain(|setting| !of_start.contains(setting));
         (step.settings.len() < before).then_some(grate)
@@ -174,9 +226,14 @@ impl Live {
         let base = self.step(grate).into_iter().flat_map(|step| &step.settings);
         // Files are opened at the start, and given once.
         let base = base.filter(|setting| !matches!(setting.value, Value::Host(_))).cloned();
-        let settings: Vec<_> = added.chain(base).collect();
-        let words = step::words(&[Step { settings, ..Step::default() }]);
-        words.into_iter().skip(1).flat_map(|word| [word.as_encoded_bytes(), b"\0"].concat()).collect()
+        // Of limits the last one counts.
+        let settings: Vec<_> = match grate {
+            "resource" => base.chain(added.collect::<Vec<_>>().into_iter().rev()).collect(),
+            _ => added.chain(base).collect(),
+        };
+        let mut step = Step { settings, ..Step::default() };
+        step.make_plain();
+        step::words(&[step]).into_iter().skip(1).flat_map(|word| [word.as_encoded_bytes(), b"\0"].concat()).collect()
     }
 
     fn step(&self, grate: &str) -> Option<&Step> {
@@ -216,8 +273,14 @@ pub fn made_live(mut line: Vec<Step>) -> Vec<Step> {
         let free = Step::new("net_grate").with("--default", Value::text("allow"));
         line.insert(at.unwrap_or(line.len()), free);
     }
+    if !line.iter().any(|step| step.grate == "write_filter_grate") {
+        let errno = Setting::new("--errno", Value::text("EROFS"));
+        let free = Step { settings: vec![errno], ..Step::new("write_filter_grate") }.with("--given", Value::Flag);
+        let at = line.iter().position(|step| step.grate == "net_grate");
+        line.insert(at.unwrap_or(0), free);
+    }
     for step in &mut line {
-        if matches!(&*step.grate, "net_grate") {
+        if matches!(&*step.grate, "net_grate" | "write_filter_grate" | "resource_grate") {
             step.settings.push(Setting::new(LIVE, Value::Flag));
         }
     }

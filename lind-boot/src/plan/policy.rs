@@ -113,6 +113,16 @@ impl Policy {
         Ok(policy)
     }
 
+    /// A policy with this key alone.
+    ///
+    /// # Errors
+    /// A mistake in the value.
+    pub fn of_rule(key: &str, value: &Value) -> Result<Policy> {
+        let mut policy = Policy::default();
+        policy.take(key, value).with_context(|| key.to_owned())?;
+        Ok(policy)
+    }
+
     fn take(&mut self, key: &str, value: &Value) -> Result<()> {
         match key {
             "network" => {

@@ -223,12 +223,18 @@ impl Surroundings {
 }
 
 impl Sandbox {
+    /// The guest's paths of the volumes that it may change.
+    fn changed_volumes(&self) -> Vec<PathBuf> {
+        let changed = self.tree.volumes.iter().filter(|volume| volume.can_be_changed());
+        changed.map(|volume| volume.guest.clone()).collect()
+    }
+
     fn surroundings(&self) -> Result<Surroundings> {
         Ok(Surroundings {
             env: config::environment(&self.env)?,
             workdir: self.workdir.clone(),
             places: self.tree.volumes.iter().map(|volume| (volume.host.clone(), volume.guest.clone())).collect(),
-            rules: Live::of(&self.grates),
+            rules: Live::of(&self.grates, self.changed_volumes()),
         })
     }
 

@@ -227,7 +227,7 @@ static int decide(const struct lind_call *c, unsigned effect, const struct lind_
 {
 	bool asks = c->nr == SYS_access || c->nr == SYS_faccessat || c->nr == SYS_faccessat2;
 
-	int may = guard_may_read(guard, c, effect, place);
+	int may = guard_may_read(guard, c, effect, place), said = LIND_TOLD;
 
 	if (may < 0)
 		return may;
@@ -243,10 +243,11 @@ static int decide(const struct lind_call *c, unsigned effect, const struct lind_
 	/* Devices, fifos and sockets are not files to write to. */
 	if (!(effect & LIND_CHANGES & ~LIND_DOES_WRITE) && is_special(place))
 		return 0;
-	if (is_open(c->nr) && place->object >= 0 && S_ISDIR(place->st.st_mode)
-		? may_change_in(place->path, effect)
-		: may_change(place->path, with_contents(effect, place)) &&
-		    (!guard_moves_a_directory(c->nr, effect, place) || may_change_all_in(place->path, effect)))
+	if ((is_open(c->nr) && place->object >= 0 && S_ISDIR(place->st.st_mode)
+		    ? may_change_in(place->path, effect)
+		    : may_change(place->path, with_contents(effect, place)) &&
+			(!guard_moves_a_directory(c->nr, effect, place) || may_change_all_in(place->path, effect))) &&
+	    (asks || !guard->take || guard->take(place->path, with_contents(effect, place))))
 		return 0;
 	if ((effect == LIND_DOES_CREATE && place->object >= 0) || finds_its_name_taken(c, effect, place))
 		return -EEXIST;
@@ -255,14 +256,11 @@ static int decide(const struct lind_call *c, unsigned effect, const struct lind_
 	/* Asking changes nothing, and is no reason to tell anybody; nor is what would fail in any case,
 	 * as git tries it. */
 	if (!asks && !finds_something_in_it(c, place))
-		switch (lind_ask(c->target, c->nr, guard->refusal,
+		said = lind_ask(c->target, c->nr, guard->refusal,
 		    guard->why ? guard->why(place->path, with_contents(effect, place)) : "may not be changed",
-		    place->path, place->path)) {
-		case LIND_ALLOWED:
-			return 0;
-		case LIND_INTERRUPTED:
-			return -EINTR;
-		}
+		    place->path, place->path);
+	if (said == LIND_ALLOWED || said == LIND_INTERRUPTED)
+		return said == LIND_ALLOWED ? 0 : -EINTR;
 	/* The new name comes first: there it may be. */
 	return effect & LIND_DOES_LINK ? -EXDEV : -guard->refusal;
 }

@@ -39,6 +39,9 @@ struct lind_guard {
 	/* Says whether a change may happen to a path, which begins with a slash and has no links in it.
 	 * NULL allows all changes. */
 	bool (*may_change)(const char *path, unsigned effect);
+	/* May be NULL: a change that may happen is going to. False if it may not after all, because
+	 * what allowed it was for one use. */
+	bool (*take)(const char *path, unsigned effect);
 	int refusal; /* the errno for clients */
 	/* May be NULL: whether what is in a directory may be moved with it, as far as the directory
 	 * alone can tell. */
