@@ -57,6 +57,9 @@ binfmt: all ## Linux starts programs for cages by itself, on the whole machine, 
 wheel: all ## the Python package with an image, in dist; PORT="bash busybox" selects the image's ports, FULL=1 adds the whole image
 	@scripts/wheel.py $(if $(FULL),--full) $(PORT)
 
+sdk-test: wheel ## the adapters of the Python package, each with its framework from PyPI (10 minutes, the wheel aside); ARGS=deepagents selects
+	@scripts/sdk_test.py $(ARGS)
+
 install: ## what was built into PREFIX, below DESTDIR: runtime, compiler driver, C library, grates, lindfs
 	@scripts/install.sh install "$(DESTDIR)" "$(PREFIX)"
 
@@ -111,4 +114,4 @@ clean: ## removes what was built
 	rm -rf build
 	$(MAKE) --no-print-directory -C grates clean
 
-.PHONY: all help setup tools gnu-tools demo quick programs sysroot cxx profile rust grates binfmt ports ports-test test readme-test unit-tests bench sandbench check deny clean wheel install uninstall
+.PHONY: all help setup tools gnu-tools demo quick programs sysroot cxx profile rust grates binfmt ports ports-test test readme-test unit-tests bench sandbench check deny clean wheel sdk-test install uninstall
