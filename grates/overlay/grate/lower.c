@@ -99,6 +99,16 @@ static int open_below(const char *path, uint32_t flags)
 	return next;
 }
 
+void lower_forget(void)
+{
+	for (struct opened *o = table; o < table + OPENED; o++)
+		if (o->path) {
+			close(o->fd);
+			free(o->path);
+			*o = (struct opened){ 0 };
+		}
+}
+
 int lower_dir(const char *path)
 {
 	struct opened *oldest = &table[0];

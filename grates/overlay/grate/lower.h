@@ -9,6 +9,7 @@ struct statx;
 int lower_init(const char *path);
 int lower_dir(const char *path);
 int lower_file(struct imfs_under *u);
+void lower_forget(void); /* directories that are open: others may have moved them */
 void lower_close(struct imfs_under *u);
 int lower_stat(const char *path, struct statx *st);
 int lower_link(const char *path, char *target, size_t size); /* its length */

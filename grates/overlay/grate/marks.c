@@ -14,6 +14,7 @@ uint64_t *marks_gone;
 size_t marks_gone_count;
 static size_t gone_room;
 uint64_t marks_dirty_bytes;
+bool marks_forgetting;
 
 bool any_marks(void)
 {
@@ -81,7 +82,7 @@ static int leave_out(struct imfs_under *dir, const char *name)
 	return 0;
 }
 
-static void forget_left_out(struct imfs_under *dir)
+void marks_forget_left_out(struct imfs_under *dir)
 {
 	struct left_out *l;
 
@@ -138,8 +139,8 @@ void note_gone(struct imfs_under *u)
 	struct imfs_under **at = &marks_mapped;
 
 	mark_clean(u);
-	forget_left_out(u);
-	if (u->row)
+	marks_forget_left_out(u);
+	if (u->row && !marks_forgetting)
 		forget_row(u->node->ino);
 	if (!u->mapped)
 		return;

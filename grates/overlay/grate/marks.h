@@ -32,6 +32,9 @@ void note_unnamed(struct imfs_entry *e);
 void note_gone(struct imfs_under *u);
 void note_wrote(struct imfs_node *n, struct imfs_chunk *c, uint16_t blocks);
 
+extern bool marks_forgetting; /* nodes that go keep their rows */
+void marks_forget_left_out(struct imfs_under *dir);
+
 void mark_clean(struct imfs_under *u);
 struct unnamed *take_unnamed(void); /* the first, which is the caller's; NULL: none is left */
 

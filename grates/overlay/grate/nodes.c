@@ -57,6 +57,15 @@ struct imfs_node *node_by_ino(uint64_t ino)
 	return NULL;
 }
 
+bool node_each(bool (*each)(struct imfs_node *n, void *to), void *to)
+{
+	for (size_t i = 0; i < bucket_count; i++)
+		for (struct imfs_under *u = buckets[i]; u; u = u->same_hash)
+			if (!each(u->node, to))
+				return false;
+	return true;
+}
+
 void node_renumber(struct imfs_node *n, uint64_t ino)
 {
 	take_out(n->under);

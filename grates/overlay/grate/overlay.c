@@ -10,6 +10,7 @@
 #include "nodes.h"
 #include "others.h"
 #include "saved.h"
+#include "turns.h"
 #include "../state/state_files.h"
 #include "../verbs/verb.h"
 #include "../verbs/tree.h"
@@ -76,15 +77,28 @@ static const char *state_name(void)
 	return told ? told : lind_file_name(upper);
 }
 
+static struct state_files state_files;
+
+static int open_again(const struct state_files *files)
+{
+	int r = store_open(&store, files->db, files->wal, files->data, called ? called : lower, head);
+
+	if (!r)
+		return 0;
+	store_close(store);
+	store = NULL;
+	return r;
+}
+
 static void open_store(void)
 {
-	struct state_files files;
-	int r = state_files_open(upper, true, &files);
+	int r = state_files_open(upper, true, &state_files);
 
 	if (r)
 		lind_die("--upper %s: %s", state_name(),
 		    r == -ENOTEMPTY ? "not the state of an overlay, but a directory with other files" : strerror(-r));
-	if ((r = store_open(&store, files.db, files.wal, files.data, called ? called : lower, head)) == -EXDEV)
+	r = store_open(&store, state_files.db, state_files.wal, state_files.data, called ? called : lower, head);
+	if (r == -EXDEV)
 		lind_die("--upper %s: belongs to another lower directory", state_name());
 	if (r == -EBUSY)
 		lind_die("--upper %s: another run has it open", state_name());
@@ -189,6 +203,8 @@ static void begin(void)
 	know_root();
 	if (store && flush_begin())
 		lind_die("cannot start the thread that saves changes");
+	if (store && turns_begin(&state_files, open_again, know_root))
+		lind_die("cannot start the thread that gives the state away");
 }
 
 LIND_OPTION("l", "lower", "value");
@@ -198,6 +214,8 @@ LIND_OPTION("-", "head", "value");
 LIND_OPTION("-", "cache", "value");
 LIND_OPTION("-", "called", "value");
 LIND_OPTION("-", "told", "value");
+LIND_OPTION("-", "requests", "reads");
+LIND_OPTION("-", "answers", "writes");
 
 int main(int argc, char **argv)
 {
@@ -212,6 +230,8 @@ int main(int argc, char **argv)
 		{ 0, "called", "DIR",
 		    "record DIR in the state as the name of the lower directory (default: as --lower)", set_called },
 		{ 0, "told", "NAME", "call the state NAME in messages", set_told },
+		{ 0, "requests", "FILE", "give the state away when a line in FILE asks for it", set_requests },
+		{ 0, "answers", "FILE", "answer these lines in FILE", set_answers },
 	};
 
 	int status;

@@ -40,6 +40,7 @@ struct imfs_under {
 	uint8_t *stored; /* bit i: the store has blocks of chunk i. Of what was in it from the start it is not known */
 	uint64_t stored_count; /* bits there is room for */
 	bool xattrs_known, mapped;
+	bool kept; /* some program holds it: see renew.c */
 	bool compared; /* with the store, in this flush */
 };
 

@@ -207,6 +207,11 @@ int store_log_lines(struct store *store, int (*each)(void *to, const struct stor
 	return r;
 }
 
+int64_t store_log_end(struct store *store)
+{
+	return ask(store, "select coalesce(max(rowid), 0) from log", NULL);
+}
+
 int store_tidy(struct store *store)
 {
 	static const char needed[] =

@@ -35,6 +35,10 @@ int64_t store_changes(struct store *store);
 /* The user's name for the lower directory; to be freed. NULL: the state does not say. */
 char *store_lower(struct store *store);
 
+/* The number of the last line of the log, by which it is known whether a run has changed the
+ * state. */
+int64_t store_log_end(struct store *store);
+
 struct store_log_line {
 	struct timespec at;
 	const char *command, *path, *other; /* command and other: or NULL */

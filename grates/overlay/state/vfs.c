@@ -273,6 +273,14 @@ int vfs_lock(int db)
 	return errno == EAGAIN || errno == EACCES ? -EBUSY : -errno;
 }
 
+void vfs_unlock(int db)
+{
+	struct flock lock = { .l_type = F_UNLCK, .l_whence = SEEK_SET, .l_start = LOCK_START, .l_len = LOCK_BYTES };
+
+	fcntl(db, F_OFD_SETLK, &lock);
+	flock(db, LOCK_UN);
+}
+
 /* SQLite asks for them, since it is built without a view of the system of its own. */
 int sqlite3_os_init(void)
 {

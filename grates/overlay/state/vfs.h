@@ -16,5 +16,6 @@ int vfs_register(struct vfs *vfs, const char *name, int db, int wal);
 /* Takes the lock that every other user of the database heeds, sqlite3 too, until `db` is closed.
  * -EBUSY: another process has locked it. */
 int vfs_lock(int db);
+void vfs_unlock(int db); /* where another descriptor of the same file stays open */
 
 #endif
