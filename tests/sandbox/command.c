@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <termios.h>
@@ -180,6 +181,34 @@ static int files(void)
 	return 0;
 }
 
+/* Has a file open until its input ends. */
+static int hold(const char *path)
+{
+	char byte;
+
+	if (open(path, O_RDWR) < 0)
+		return 1;
+	say("ready");
+	while (read(0, &byte, 1) > 0)
+		;
+	return 0;
+}
+
+/* Makes, moves and removes files without end. */
+static int churn(void)
+{
+	char name[64], other[64];
+
+	mkdir("churn", 0755);
+	for (unsigned n = 0;; n++) {
+		snprintf(name, sizeof name, "churn/%u", n % 50);
+		snprintf(other, sizeof other, "churn/\n%u", n % 30);
+		close(open(name, O_CREAT | O_WRONLY, 0644));
+		rename(name, other);
+		unlink(n % 3 ? other : "churn/\n7");
+	}
+}
+
 int main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "";
@@ -203,6 +232,10 @@ int main(int argc, char **argv)
 		for (;;)
 			pause();
 	}
+	if (!strcmp(what, "hold"))
+		return hold(argv[2]);
+	if (!strcmp(what, "churn"))
+		return churn();
 	if (!strcmp(what, "die"))
 		return kill(getpid(), atoi(argv[2]));
 	if (!strcmp(what, "end"))

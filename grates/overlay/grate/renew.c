@@ -159,7 +159,8 @@ static bool shows_row(struct imfs_entry *e, uint64_t ino)
 	struct imfs_node *n = e->node;
 	struct store_node row;
 
-	if (!ino || store_get(store, ino, &row) != 1 || (row.mode & S_IFMT) != (n->mode & S_IFMT) || !takes_number(n, ino))
+	if (!ino || store_get(store, ino, &row) != 1 || (row.mode & S_IFMT) != (n->mode & S_IFMT) ||
+	    !takes_number(n, ino))
 		return false;
 	reset(n);
 	node_from_row(n, &row);

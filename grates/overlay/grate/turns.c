@@ -19,8 +19,8 @@
 #include "saved.h"
 #include <lind/text.h>
 
-#define STACK  (256 << 10)
-#define WAIT   50000 /* microseconds between two attempts to open the state again */
+#define STACK    (256 << 10)
+#define WAIT     50000 /* microseconds between two attempts to open the state again */
 #define PATIENCE 1200 /* of these: a minute */
 
 static FILE *requests;
@@ -82,7 +82,8 @@ static const char *give(bool changes, int64_t *logged)
 	if (!store || flush_some() || store_broken())
 		return "the changes cannot be written to the state";
 	if (changes && !renew_possible(&held)) {
-		snprintf(why, sizeof why, "%s was changed here, and a program has it open", held ? lind_shown(held) : "a file");
+		snprintf(why, sizeof why, "%s was changed here, and a program has it open",
+		    held ? lind_shown(held) : "a file");
 		free(held);
 		return why;
 	}

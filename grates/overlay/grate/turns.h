@@ -8,6 +8,7 @@ const char *set_requests(const char *path);
 const char *set_answers(const char *path);
 /* From now on, requests are served. `files` are those of the state, `open_again` opens it from
  * such, and `know_root` is for renew. 0 or an errno. */
-int turns_begin(const struct state_files *files, int (*open_again)(const struct state_files *files), void (*know_root)(void));
+int turns_begin(
+    const struct state_files *files, int (*open_again)(const struct state_files *files), void (*know_root)(void));
 
 #endif

@@ -13,6 +13,7 @@ pub mod publish;
 pub mod run;
 pub mod sandbox;
 pub mod session;
+pub mod states;
 pub mod tools;
 pub mod verbs;
 

@@ -6,6 +6,7 @@ use clap::{Args, Subcommand};
 
 use super::policy::{Allow, Answer, Deny, Policy, Questions, Rule};
 use super::session::signal;
+use super::states::{Apply, Diff, Discard, Snapshot};
 
 /// The commands.
 #[derive(Subcommand, Debug)]
@@ -22,6 +23,16 @@ pub enum Verb {
     Stats(Stats),
     /// Print the calls that were denied to commands of a session, and what would allow each
     Denials(Denials),
+    /// Show what commands of a session have changed in an overlay
+    Diff(Diff),
+    /// Apply changes in an overlay of a session to the directory below
+    Apply(Apply),
+    /// Throw away changes in an overlay of a session
+    Discard(Discard),
+    /// Name the present contents of an overlay of a session
+    Snapshot(Snapshot),
+    /// Return to a snapshot of an overlay of a session
+    Rollback(Snapshot),
     /// Print files of a session
     Cat(Cat),
     /// Copy files into a session, or out of it: one of the two is SESSION:PATH, and - is a tar

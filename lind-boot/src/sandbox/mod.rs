@@ -4,9 +4,11 @@
 
 mod command;
 mod describe;
+mod environment;
 mod identity;
 mod image;
 mod learn;
+mod lent;
 mod mounts;
 mod notes;
 mod publish;
@@ -16,7 +18,7 @@ mod table;
 mod used;
 
 use std::convert::Infallible;
-use std::ffi::{CString, OsStr, OsString};
+use std::ffi::{CString, OsString};
 use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -31,7 +33,7 @@ use crate::failure::{self, Failure};
 use crate::launch::denials::Denials;
 use crate::launch::end::{AtEnd, End};
 use crate::launch::{self, Attendant, Plan};
-use crate::named::{Changed, For, Named};
+use crate::named::{For, Named};
 use crate::plan::live::{self, Live};
 use crate::plan::policy::Policy;
 use crate::plan::step::{self, Step};
@@ -39,7 +41,9 @@ use crate::plan::volume::{self, Tmpfs, Volume, below, changed, inside};
 use crate::plan::{HOME, SCRATCH, found, line, overlaid, own_grates, relative};
 use crate::{config, private};
 use command::{Shown, command};
+use environment::environment;
 use learn::{Learner, Places};
+pub use lent::Lent;
 use mounts::Tree;
 use publish::Listeners;
 use root::Maker;
@@ -69,6 +73,8 @@ struct Sandbox {
     learner: Option<Learner>,
     /// The amounts that are used of the limits, if somebody asks.
     used: Option<Arc<Used>>,
+    /// The states of overlays that a session lends.
+    lent: Vec<Lent>,
     /// Modules that are compiled beside the command.
     ahead: Vec<PathBuf>,
 }
@@ -132,13 +138,14 @@ pub fn explain_session(options: &Options, json: bool) -> Result<(), Failure> {
 pub fn run_session(
     options: &Options,
     learn: Option<(PathBuf, String)>,
-    attend: impl FnOnce(Surroundings, Arc<Denials>, Option<Arc<Used>>) -> Result<Attendant>,
+    attend: impl FnOnce(Surroundings, Arc<Denials>, Meters) -> Result<Attendant>,
 ) -> Result<Infallible, Failure> {
     let mut sandbox = Sandbox::of(options, &FIRST_OF_SESSION.map(OsString::from), learn)?;
     sandbox.ahead = found::modules_of_image(&sandbox.tree.image);
     let surroundings = sandbox.surroundings()?;
     let denials = sandbox.denials(options)?;
-    let attend = attend(surroundings, Arc::clone(&denials), sandbox.used.clone())?;
+    let meters = Meters { used: sandbox.used.clone(), lent: std::mem::take(&mut sandbox.lent) };
+    let attend = attend(surroundings, Arc::clone(&denials), meters)?;
     sandbox.start(options, 0, &denials, attend)
 }
 
@@ -177,6 +184,7 @@ pub fn run_tool(volumes: Vec<(PathBuf, PathBuf, bool)>, words: Vec<OsString>) ->
         policy: String::new(),
         learner: None,
         used: None,
+        lent: Vec::new(),
         ahead: Vec::new(),
     };
     sandbox.start(&Options::default(), 0, &Denials::new(None), Box::new(|_| Ok(())))
@@ -213,6 +221,14 @@ pub struct Surroundings {
     pub places: Vec<(PathBuf, PathBuf)>,
     /// The rules that can be changed.
     pub rules: Live,
+}
+
+/// The ways to what the grates of a session know.
+pub struct Meters {
+    /// The amounts that are used of the limits.
+    pub used: Option<Arc<Used>>,
+    /// The states of overlays.
+    pub lent: Vec<Lent>,
 }
 
 impl Surroundings {
@@ -355,13 +371,18 @@ impl Sandbox {
         let mut learner = learn.map(|(file, whom)| Learner::new(&file, whom, &may_change)).transpose()?;
         let notes = learner.as_ref().map(Learner::paths);
         let maker = Maker::choose(options.mounts.unwrap_or_default())?;
-        let is_asked = options.result.is_some() || words.iter().eq(FIRST_OF_SESSION.iter());
-        let used = is_asked.then(|| Used::new(line::limited(&options.amounts, &policy)).map(Arc::new)).transpose()?;
+        let is_session = words.iter().eq(FIRST_OF_SESSION.iter());
+        let used = (is_session || options.result.is_some())
+            .then(|| Used::new(line::limited(&options.amounts, &policy)).map(Arc::new))
+            .transpose()?;
         let counted = used.as_ref().map(|used| used.path());
         let mut grates = line::grates(options, &policy, &volumes, notes.as_ref(), counted.as_deref())?;
-        if options.ask.is_some() || words.iter().eq(FIRST_OF_SESSION.iter()) {
+        if options.ask.is_some() || is_session {
             grates = live::made_live(grates);
         }
+        let overlaid = volumes.iter().filter(|_| is_session);
+        let lent: Vec<_> = overlaid.map(Lent::of).filter_map(Result::transpose).collect::<Result<_>>()?;
+        Lent::connect(&lent, &mut grates);
         let own_grates = own_grates::words(&options.grate, &options.grates)?;
         if maker == Maker::Kernel {
             volume::ensure_grates_can_hold(&tmpfs, &volumes)?;
@@ -388,6 +409,7 @@ impl Sandbox {
             policy: name.to_owned(),
             learner,
             used,
+            lent,
             ahead: Vec::new(),
         })
     }
@@ -473,47 +495,4 @@ fn hidden(volumes: &[Volume]) -> Result<Vec<PathBuf>> {
         }
     }
     Ok(hidden)
-}
-
-/// The variables that programs need.
-fn usual(tree: &Tree) -> Vec<OsString> {
-    let mut words: Vec<OsString> =
-        ["PATH=/bin:/usr/bin", "LANG=C.UTF-8", "TMPDIR=/tmp", "TERM"].map(OsString::from).to_vec();
-    words.push(format!("HOME={HOME}").into());
-    // The names in the image's /etc/passwd.
-    words.push(if rustix::process::geteuid().is_root() { "USER=root" } else { "USER=user" }.into());
-    words.push(if tree.image.join("bin/bash").exists() { "SHELL=/bin/bash" } else { "SHELL=/bin/sh" }.into());
-    words.extend(identity::variables(&tree.image, &tree.volumes));
-    words
-}
-
-/// The environment: variables that programs need, then those of files, then those of options.
-fn environment<'a>(
-    options: &Options,
-    tree: &Tree,
-    preopened: impl Iterator<Item = &'a OsString>,
-    may_change: &Changed,
-) -> Result<Vec<OsString>> {
-    let mut words = if options.clear_env { Vec::new() } else { usual(tree) };
-    for file in &options.env_file {
-        let shown = file.display();
-        let opened = Named::find("--env-file", file, For::Variables, may_change)?.read()?;
-        let text = std::io::read_to_string(opened).with_context(|| format!("--env-file {shown}"))?;
-        for (number, text) in text.lines().enumerate() {
-            let text = text.trim();
-            if text.is_empty() || text.starts_with('#') {
-                continue;
-            }
-            ensure!(text.contains('='), "--env-file {shown}:{}: expected NAME=VALUE", number + 1);
-            words.push(text.into());
-        }
-    }
-    let names: Vec<&OsStr> = preopened.map(OsString::as_os_str).collect();
-    if !names.is_empty() {
-        let mut word = OsString::from("WASI_PREOPENS=");
-        word.push(names.join(OsStr::new(":")));
-        words.push(word);
-    }
-    words.extend(options.env.iter().cloned());
-    Ok(words)
 }

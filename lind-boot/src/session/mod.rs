@@ -45,7 +45,7 @@ pub fn run(command: Command) -> Result<u8, Failure> {
     match command {
         Command::Exec(line) if line.detach => return verbs::start_detached(&line.name, client::request(&line)?),
         Command::Exec(line) => return Ok(exec(&line)),
-        Command::In(verb) => return verbs::run(&verb),
+        Command::In(verb) => return verbs::run(verb),
         Command::Ls(Ls { json, files }) if files.name.is_some() => {
             return verbs::list_files(files.name.as_deref().unwrap_or_default(), &files, json);
         }

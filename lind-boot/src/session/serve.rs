@@ -14,7 +14,7 @@ use crate::cli::sandbox::RunOptions;
 use crate::cli::session::Start;
 use crate::failure::Failure;
 use crate::launch::Attendant;
-use crate::sandbox;
+use crate::sandbox::{self, Meters};
 
 /// Becomes the session. Standard output is a pipe to the process that waits for it to be ready,
 /// standard error its log.
@@ -32,9 +32,9 @@ pub fn serve(start: Start) -> Result<(), Failure> {
     let options = start.options;
     let (name, idle, ask) = (start.name, start.idle, options.ask);
     let learn = start.learn.map(|file| (file, format!("session {name}")));
-    sandbox::run_session(&options, learn, |surroundings, denials, used| {
+    sandbox::run_session(&options, learn, |surroundings, denials, Meters { used, lent }| {
         let meter = Meter::new(used);
-        attendant(About { name, idle, ask, surroundings, denials, meter, ready: Some(ready), parent })
+        attendant(About { name, idle, ask, surroundings, denials, meter, lent, ready: Some(ready), parent })
     })
     .map(|never: Infallible| match never {})
 }
@@ -61,7 +61,8 @@ pub fn run_asking(run: &RunOptions) -> Result<Option<Infallible>, Failure> {
         let orders = Orders::new(ours)?;
         let meter = Meter::new(used);
         let ask = run.options.ask;
-        let about = About { name, idle: None, ask, surroundings, denials, meter, ready: None, parent: None };
+        let about =
+            About { name, idle: None, ask, surroundings, denials, meter, lent: Vec::new(), ready: None, parent: None };
         Ok(Box::new(move |kernel| {
             std::mem::forget(theirs);
             Server::new(kernel, listener, orders, about).start()

@@ -14,6 +14,7 @@ mod policy;
 mod questions;
 mod requests;
 mod second;
+mod states;
 mod stats;
 
 use std::collections::BTreeMap;
@@ -33,9 +34,10 @@ use super::commands::{Command, Commands};
 use super::orders::Orders;
 use super::parent::Parent;
 use crate::launch::denials::Denials;
-use crate::sandbox::Surroundings;
+use crate::sandbox::{Lent, Surroundings};
 use clients::Client;
 use jobs::Helper;
+use states::Loan;
 pub use stats::Meter;
 
 /// The stack of the thread, in bytes.
@@ -55,6 +57,8 @@ pub struct About {
     pub denials: Arc<Denials>,
     /// The amounts that the session uses.
     pub meter: Meter,
+    /// Its overlays.
+    pub lent: Vec<Lent>,
     /// The pipe to the process that waits for it to be ready.
     pub ready: Option<File>,
     /// The process that it ends with.
@@ -71,6 +75,8 @@ pub struct Server {
     clients: BTreeMap<u64, Client>,
     /// The programs that serve requests for files.
     helpers: BTreeMap<u32, Helper>,
+    /// The states of overlays.
+    states: Vec<Loan>,
     /// The number of the last client.
     last: u64,
     /// The first program.
@@ -104,12 +110,15 @@ enum Source {
     Helper(u32),
     /// Calls that wait, for clients that follow them.
     Questions,
+    /// The grate of an overlay.
+    Overlay(usize),
 }
 
 impl Server {
     /// A server that does not run yet.
-    pub fn new(kernel: &Arc<Kernel>, listener: UnixListener, orders: Orders, about: About) -> Server {
+    pub fn new(kernel: &Arc<Kernel>, listener: UnixListener, orders: Orders, mut about: About) -> Server {
         Server {
+            states: about.lent.drain(..).map(Loan::new).collect(),
             commands: Commands::new(kernel),
             kernel: Arc::clone(kernel),
             listener,
@@ -176,6 +185,7 @@ impl Server {
                 Source::Helper(id) => self.hear_helper(id),
                 // Followers are told below.
                 Source::Questions => {}
+                Source::Overlay(at) => self.hear_overlay(at),
             }
         }
         self.follow_all();
@@ -247,10 +257,12 @@ impl Server {
                 || followed.is_some_and(|id| self.commands.any(id).is_some_and(Command::is_full));
             let helper = client.job.and_then(|job| self.helpers.get(&job));
             let full = full || helper.is_some_and(|helper| helper.is_busy());
-            let takes = client.feeds.is_none() && !full;
+            let takes = client.feeds.is_none() && !client.waits && !full;
             let flags = reads(takes) | room(!client.outgoing.is_empty());
             all.push((Source::Client(number), client.socket.as_fd(), flags));
         }
+        let states = self.states.iter().enumerate().filter(|(_, loan)| Server::listens_to(loan));
+        all.extend(states.map(|(at, loan)| (Source::Overlay(at), loan.lent.as_fd(), PollFlags::IN)));
         for (&id, helper) in &self.helpers {
             let flags = reads(self.has_room(helper)) | room(helper.channel.waits());
             all.push((Source::Helper(id), helper.channel.as_fd(), flags));

@@ -23,6 +23,8 @@ pub struct Client {
     pub follows: Option<Follow>,
     /// The command that has no room yet for input of this client, which waits for the answer.
     pub feeds: Option<u32>,
+    /// Whether it waits for the state of an overlay.
+    pub waits: bool,
     /// The denials that it follows.
     pub watches: Option<Watch>,
     /// The program that carries out its request for files.
@@ -34,7 +36,17 @@ pub struct Client {
 impl Client {
     fn new(socket: UnixStream) -> Client {
         let (incoming, outgoing) = (Incoming::default(), Outgoing::default());
-        Client { socket, incoming, outgoing, follows: None, feeds: None, watches: None, job: None, asked: None }
+        Client {
+            socket,
+            incoming,
+            outgoing,
+            follows: None,
+            feeds: None,
+            waits: false,
+            watches: None,
+            job: None,
+            asked: None,
+        }
     }
 
     /// Whether it speaks the second version.
@@ -84,7 +96,10 @@ impl Server {
     /// Handles the messages that have come, unless one has to wait for what the last one is about.
     pub(super) fn read_on(&mut self, number: u64) {
         loop {
-            let Some(client) = self.clients.get_mut(&number).filter(|client| client.feeds.is_none()) else { return };
+            let Some(client) = self.clients.get_mut(&number).filter(|client| client.feeds.is_none() && !client.waits)
+            else {
+                return;
+            };
             let helper = client.job.and_then(|job| self.helpers.get(&job));
             if helper.is_some_and(Helper::is_busy) {
                 return;
@@ -109,6 +124,7 @@ impl Server {
         self.clients.remove(&number);
         self.commands.client_gone(number);
         self.leave_job(number);
+        self.leave_states(number);
     }
 
     pub(super) fn tell(&mut self, number: u64, message: &Value) {

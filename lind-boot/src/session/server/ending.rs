@@ -44,6 +44,7 @@ impl Server {
         if self.ending.is_none() {
             self.commands.signal_all(TERM);
             self.end_helpers();
+            self.take_states_back();
             self.ending = Some(Instant::now() + host_signals::GRACE);
         }
     }
@@ -53,6 +54,7 @@ impl Server {
         self.about.parent = None;
         if !self.closed {
             self.end_helpers();
+            self.take_states_back();
             self.ending = Some(Instant::now());
         }
     }

@@ -16,7 +16,7 @@ use crate::session::request::{self, Line};
 use crate::session::wire::{self, Message, SECOND, VERSION};
 
 /// The verbs, for `hello`.
-const VERBS: [&str; 18] = [
+const VERBS: [&str; 20] = [
     "hello",
     "exec",
     "attach",
@@ -34,6 +34,8 @@ const VERBS: [&str; 18] = [
     "deny",
     "revoke",
     "policy",
+    "hold",
+    "release",
     "stop",
 ];
 
@@ -76,7 +78,7 @@ impl Server {
             "hello" => self.tell(
                 number,
                 &json!({"version": SECOND, "versions": [VERSION, SECOND], "name": self.about.name,
-                    "pid": std::process::id(), "volumes": self.volumes(), "verbs": VERBS.into_iter().chain(verbs()).collect::<Vec<_>>()}),
+                    "pid": std::process::id(), "volumes": self.volumes(), "overlays": self.overlays(), "verbs": VERBS.into_iter().chain(verbs()).collect::<Vec<_>>()}),
             ),
             "exec" => {
                 let line = Line::second(&value)?;
@@ -117,6 +119,8 @@ impl Server {
                 self.tell(number, &list);
             }
             "stats" => self.tell(number, &self.stats()),
+            "hold" => self.borrow_state(number, &value)?,
+            "release" => self.return_state(number)?,
             "denials" => self.list_denials(number, &value)?,
             "questions" => self.list_questions(number, &value)?,
             "answer" => {

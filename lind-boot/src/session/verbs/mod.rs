@@ -10,6 +10,7 @@ mod outside;
 mod policy;
 mod processes;
 mod questions;
+mod states;
 mod stats;
 
 use anyhow::Result;
@@ -23,14 +24,15 @@ pub use attach::start_detached;
 ///
 /// # Errors
 /// When the command fails.
-pub fn run(verb: &Verb) -> Result<u8, Failure> {
-    match verb {
+pub fn run(verb: Verb) -> Result<u8, Failure> {
+    match &verb {
         Verb::Ps(ps) => processes::list(ps)?,
         Verb::Kill(kill) => processes::kill(kill)?,
         Verb::Attach(attach) => return attach::attach(attach),
         Verb::Wait(wait) => return attach::wait(wait),
         Verb::Stats(stats) => stats::print(stats)?,
         Verb::Denials(denials) => denials::list(denials)?,
+        Verb::Diff(_) | Verb::Apply(_) | Verb::Discard(_) | Verb::Snapshot(_) | Verb::Rollback(_) => on_state(verb)?,
         Verb::Cat(cat) => files::cat(cat)?,
         Verb::Cp(cp) => copy::copy(cp)?,
         Verb::Write(write) => files::write(write)?,
@@ -47,6 +49,17 @@ pub fn run(verb: &Verb) -> Result<u8, Failure> {
         Verb::Answer(answer) => questions::answer(answer)?,
     }
     Ok(0)
+}
+
+fn on_state(verb: Verb) -> Result<(), Failure> {
+    match verb {
+        Verb::Diff(diff) => states::diff(diff),
+        Verb::Apply(apply) => states::apply(apply),
+        Verb::Discard(discard) => states::discard(discard),
+        Verb::Snapshot(snapshot) => states::snapshot(snapshot),
+        Verb::Rollback(rollback) => states::rollback(rollback),
+        _ => Ok(()),
+    }
 }
 
 /// Lists files.
