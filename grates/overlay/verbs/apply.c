@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#define LEFT_OUT_SAID 4 /* attributes that are named */
+
 /* Which of the changes of a file is the one that makes it: where it still has the name from
  * below, that; or the one that moves it. */
 static void choose_first(struct verb_list *list)
@@ -167,6 +169,30 @@ static size_t done(const struct apply *apply)
 	return count;
 }
 
+/* Says which attributes of what was applied have not come to the directory. */
+static void say_left_out(const struct apply *apply)
+{
+	size_t more = 0;
+
+	for (size_t i = 0, said = 0; i < apply->list->changes_count; i++) {
+		const struct verb_change *change = &apply->list->changes[i];
+		struct verb_xattr x = { 0 };
+
+		/* Once for all names of a file. */
+		if (apply->work[i].failed || !change->node || change->node->first != change)
+			continue;
+		while (verb_next_kept_xattr(&change->node->row, &x)) {
+			if (said++ < LEFT_OUT_SAID)
+				lind_log("%s: its attribute %s is left out, since it may mean something to the host",
+				    change->path, x.name);
+			else
+				more++;
+		}
+	}
+	if (more)
+		lind_log("%zu more attributes are left out", more);
+}
+
 /* From `placing` on. */
 static int carry_out(struct apply *apply, const struct verb_options *options)
 {
@@ -180,6 +206,7 @@ static int carry_out(struct apply *apply, const struct verb_options *options)
 		lind_log("this apply is not finished; the next one continues it");
 		return 1;
 	}
+	say_left_out(apply);
 	r = below_sync();
 	r = r ? r : journal_clean(apply);
 	r = r ? r : apply_leave(apply->store, apply->list, apply);

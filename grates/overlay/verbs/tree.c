@@ -188,14 +188,24 @@ static bool next_xattr(const struct store_node *row, struct verb_xattr *x)
 	return x->size <= (size_t)(end - x->value);
 }
 
+static bool next_xattr_of(const struct store_node *row, struct verb_xattr *x, bool users)
+{
+	while (next_xattr(row, x))
+		if (users == !strncmp(x->name, "user.", 5))
+			return true;
+	return false;
+}
+
 /* Attributes for administrators and security modules have a meaning to the host, so they stay in
  * the overlay. */
 bool verb_next_xattr(const struct store_node *row, struct verb_xattr *x)
 {
-	while (next_xattr(row, x))
-		if (!strncmp(x->name, "user.", 5))
-			return true;
-	return false;
+	return next_xattr_of(row, x, true);
+}
+
+bool verb_next_kept_xattr(const struct store_node *row, struct verb_xattr *x)
+{
+	return next_xattr_of(row, x, false);
 }
 
 /* Attributes of users are kept. `fd` is of the file below. */

@@ -104,6 +104,8 @@ struct verb_xattr {
 	uint32_t size;
 };
 bool verb_next_xattr(const struct store_node *row, struct verb_xattr *x);
+/* The same of those that do not come to the host. */
+bool verb_next_kept_xattr(const struct store_node *row, struct verb_xattr *x);
 
 bool verb_is_later(const struct timespec *one, const struct timespec *other);
 /* merge.c: finds the directories that `merges` is about. */

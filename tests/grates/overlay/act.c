@@ -13,6 +13,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #define MOST 4000
@@ -467,6 +468,11 @@ static int do_chmod(char **a)
 	return chmod(a[0], (mode_t)number(a[1]));
 }
 
+static int do_setxattr(char **a)
+{
+	return setxattr(a[0], a[1], a[2], strlen(a[2]), 0);
+}
+
 static int do_truncate(char **a)
 {
 	return truncate(a[0], number(a[1]));
@@ -512,6 +518,7 @@ static const struct {
 	{ "mkdir", 1, do_mkdir },
 	{ "rmdir", 1, do_rmdir },
 	{ "chmod", 2, do_chmod },
+	{ "setxattr", 3, do_setxattr },
 	{ "truncate", 2, do_truncate },
 };
 
