@@ -358,6 +358,11 @@ implemented {
     437  fs       openat2(dir: DirFd, path: Path, how: In<OpenHow>, size: Len) -> NewFd;
     439  fs       faccessat2(dir: DirFd, path: Path, mode: AccessMode, flags: AccessFlags) -> ();
     441  wait     epoll_pwait2(fd: Fd, events: Out<EpollEvent>, max: i32, timeout: In<Timespec>, mask: In<Sigset>, size: Len) -> usize;
+    /// Version 2. EOPNOTSUPP where a grate follows paths and does not handle chroot.
+    444  process  landlock_create_ruleset(attr: In<u8>, size: Len, flags: u32) -> i32;
+    445  process  landlock_add_rule(ruleset: Fd, kind: i32, attr: In<u8>, flags: u32) -> ();
+    /// Confines all threads of the cage, also in descriptors that a grate hands over.
+    446  process  landlock_restrict_self(ruleset: Fd, flags: u32) -> ();
     452  fs       fchmodat2(dir: DirFd, path: Path, mode: Mode, flags: AtFlags) -> ();
     /// Sends `target`'s calls of this number to function `entry` of `grate` (0xffffffff: all
     /// numbers without an entry of their own). EPERM unless the caller has authority over `target`;
@@ -523,9 +528,6 @@ missing {
     440  memory   process_madvise(pidfd: Fd, iov: In<Iovec>, count: Len, advice: Advice, flags: u32) -> usize;
     442  fs       mount_setattr(dir: DirFd, path: Path, flags: u32, attr: Addr, size: Len) -> ();
     443  fs       quotactl_fd(fd: Fd, cmd: u32, id: u32, addr: Addr) -> ();
-    444  process  landlock_create_ruleset(attr: Addr, size: Len, flags: u32) -> i32;
-    445  process  landlock_add_rule(ruleset: Fd, kind: i32, attr: Addr, flags: u32) -> ();
-    446  process  landlock_restrict_self(ruleset: Fd, flags: u32) -> ();
     447  memory   memfd_secret(flags: u32) -> NewFd;
     448  process  process_mrelease(pidfd: Fd, flags: u32) -> ();
     449  sync     futex_waitv(waiters: Addr, count: u32, flags: u32, timeout: In<Timespec>, clock: Clock) -> i32;

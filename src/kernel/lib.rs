@@ -70,6 +70,7 @@ pub mod fd;
 pub mod fd_routes;
 mod host;
 mod ipc;
+mod landlock;
 pub mod lock;
 pub mod mem;
 mod path;

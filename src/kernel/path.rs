@@ -81,6 +81,8 @@ pub(crate) struct Origin {
     pub start: Start,
     /// The start of absolute ones, if the cage has changed its root.
     pub root: Option<Arc<Directory>>,
+    /// Whether the host gets single names and follows no link.
+    pub walked: bool,
 }
 
 /// A path of the kernel's root as the caller sees it: from its own root directory. None if it does

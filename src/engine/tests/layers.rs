@@ -26,7 +26,7 @@ const LAYERS: [&[&str]; 6] = [
     &["copy_out", "denial", "rules"],
     &["sys"],
 ];
-const BODY: [&str; 16] = [
+const BODY: [&str; 17] = [
     "async_io",
     "authority",
     "cage",
@@ -34,6 +34,7 @@ const BODY: [&str; 16] = [
     "fd",
     "fd_routes",
     "ipc",
+    "landlock",
     "path",
     "procfs",
     "root",

@@ -21,8 +21,9 @@ use crate::Kernel;
 use crate::event::Event;
 use crate::fd::FdTable;
 use crate::host;
+use crate::landlock::{self, Confined, Domain};
 use crate::mem::{CageMemory, Memory};
-use crate::root::table::Dir;
+use crate::root::table::{Dir, MountId};
 use crate::root::{Directory, Last};
 use crate::runtime::{Gone, Hop, Image, LoadError, Start};
 use crate::threei::{AS_BEFORE, Change, Handler, HandlerTable};
@@ -94,6 +95,7 @@ fn begin(
         fds: FdTable::with_stdio(kernel.limits.files.0, &kernel.readers, program.preserved),
         cwd: Arc::new(start_in),
         root: None,
+        domain: None,
         umask: program.umask,
         settings: Settings {
             credentials: Credentials::of_runner(),
@@ -168,7 +170,7 @@ pub fn spawn(
     let cwd = parent.cwd.load_full();
     parent.as_itself()?;
     let Loaded { image, path, text } =
-        load_named(kernel, cwd.dir(), (&program.name, file, searches(kernel, parent)), Some(&|| parent.is_dead()))
+        load_named(kernel, cwd.dir(), (&program.name, file, searches(kernel, parent)), Some(parent))
             .map_err(|e| e.errno)?;
     let table = parent.handlers.inherit();
     let to = |entry| match entry {
@@ -193,6 +195,7 @@ pub fn spawn(
         fds,
         cwd,
         root: parent.root.get(),
+        domain: parent.confined.get(),
         umask: parent.umask.load(std::sync::atomic::Ordering::Relaxed),
         settings,
         signals: parent.signals().executed(),
@@ -235,6 +238,7 @@ pub(super) struct Born {
     pub fds: FdTable,
     pub cwd: Arc<Directory>,
     pub root: Option<Arc<Directory>>,
+    pub domain: Option<Arc<Domain>>,
     pub umask: u32,
     pub settings: Settings,
     pub signals: Signals,
@@ -270,6 +274,7 @@ impl Born {
             fds: self.fds,
             cwd: ArcSwap::new(self.cwd),
             root: OwnRoot::new(self.root),
+            confined: Confined::new(self.domain),
             umask: AtomicU32::new(self.umask),
             effective: AtomicU64::new(effective),
             files_as: AtomicU64::new(files_as),
@@ -310,26 +315,45 @@ pub(super) struct Loaded {
     pub text: Text,
 }
 
-/// Finds a program, unless it is an open file, and loads it. `gone` is passed to
-/// [`GuestRuntime::load`](crate::runtime::GuestRuntime::load).
+/// Finds a program, unless it is an open file, and loads it for a child of the cage `whose`, which
+/// may end meanwhile.
 fn load_named(
     kernel: &Kernel,
     cwd: Dir<'_>,
     (name, file, search): (&CStr, Option<OwnedFd>, bool),
-    gone: Option<Gone<'_>>,
+    whose: Option<&Cage>,
 ) -> std::result::Result<Loaded, LoadError> {
     let found = match file {
         Some(file) => Found { file, path: name.to_owned(), from: From::Root },
         None => find_program(kernel, cwd, name, search, Last::Follow).map_err(|errno| not_found(errno, name))?,
     };
+    if let Some(cage) = whose {
+        cage.may_run(kernel, &found).map_err(|errno| not_found(errno, &found.path))?;
+    }
     let text = kernel.run(found.file.as_fd()).map_err(|errno| not_found(errno, &found.path))?;
     // Set-user-ID bits apply to execve(2) only: a spawned program has its parent's ids.
     let beside = |source: &CStr| find_program(kernel, cwd, source, false, Last::Follow).map(|found| found.file);
+    let is_dead = || whose.is_some_and(Cage::is_dead);
+    let gone: Option<Gone<'_>> = whose.is_some().then_some(&is_dead);
     let (image, text, _) = load_file(kernel, &beside, (&found.file, text), (&found.path, found.from), gone)?;
     if search {
         kernel.line().begins(kernel.engine().is_grate(&image));
     }
     Ok(Loaded { image, path: found.path, text })
+}
+
+impl Cage {
+    /// Whether its domain lets it run a program.
+    ///
+    /// # Errors
+    /// EACCES.
+    pub(super) fn may_run(&self, kernel: &Kernel, program: &Found<'_>) -> Result<()> {
+        if matches!(program.from, From::Line(_)) {
+            return Ok(());
+        }
+        let file = Dir::new(program.file.as_fd(), MountId::ROOT);
+        landlock::permit_opened(kernel, self, file, landlock::access::EXECUTE)
+    }
 }
 
 fn not_found(errno: Errno, name: &CStr) -> LoadError {

@@ -132,6 +132,7 @@ fn check_executable<'k>(kernel: &Kernel, cage: &Cage, found: Found<'k>) -> Resul
         return Err(Errno::EACCES);
     }
     cage.may_execute(found.file.as_fd())?;
+    cage.may_run(kernel, &found)?;
     kernel.run(found.file.as_fd()).map(|text| (found, text))
 }
 

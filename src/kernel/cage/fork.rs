@@ -103,6 +103,7 @@ pub(crate) fn make_child(
         fds,
         cwd: parent.cwd.load_full(),
         root: parent.root.get(),
+        domain: parent.confined.get(),
         umask: parent.umask.load(Ordering::Relaxed),
         settings,
         signals: parent.signals().forked(),

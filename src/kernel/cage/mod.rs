@@ -239,6 +239,8 @@ pub struct Cage {
     pub cwd: arc_swap::ArcSwap<Directory>,
     /// Its root directory, if it has changed that.
     pub(crate) root: root::OwnRoot,
+    /// The rules by which it has confined its use of files.
+    pub(crate) confined: crate::landlock::Confined,
     /// Happens when a thread of it may have to look again: after news of a child, of its signals,
     /// or of the cage.
     pub(crate) changed: crate::event::Event,

@@ -15,6 +15,7 @@ use crate::async_io::Notice;
 use crate::cage::signal::Signalfd;
 use crate::host;
 use crate::ipc::End;
+use crate::landlock::Ruleset;
 use crate::lock::Locked;
 use crate::procfs::Place;
 use crate::root::table::{Dir, MountId};
@@ -49,6 +50,8 @@ pub enum Kind {
     Process(CageId),
     /// A message queue.
     Queue(End),
+    /// A ruleset of landlock(7).
+    Ruleset(Ruleset),
     /// An epoll instance, with the guest descriptor of each registration.
     Epoll(Interests),
 }

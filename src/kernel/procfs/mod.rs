@@ -37,6 +37,7 @@ use crate::cage::signal;
 use crate::cage::{Cage, Thread, capability};
 use crate::call::Ctx;
 use crate::fd::FileRef;
+use crate::landlock::sees;
 use crate::path::below_own_root;
 use crate::root::Directory;
 
@@ -357,6 +358,9 @@ fn seen(cx: &Ctx<'_>, id: CageId) -> Option<Arc<Cage>> {
 /// user's, that has not asked for protection (PR_SET_DUMPABLE). It may always look into its
 /// descendants.
 fn may_inspect(cx: &Ctx<'_>, cage: &Cage) -> bool {
+    if !sees(cx.cage, cage) {
+        return false;
+    }
     if cage.id == cx.cage.id || cage.descends_from(cx.cage.id) {
         return true;
     }

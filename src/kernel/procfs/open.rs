@@ -168,9 +168,13 @@ pub(crate) fn reopen(cx: &Ctx<'_>, file: &FileRef, flags: OpenFlags) -> Result<O
     match &file.kind {
         Kind::Named(_) => reopen_host(cx, file, flags).map(Opened::New),
         Kind::Pseudo(place) => open(cx, place.clone(), flags),
-        Kind::Socket(_) | Kind::Epoll(_) | Kind::Inotify(_) | Kind::Signalfd(_) | Kind::Process(_) | Kind::Queue(_) => {
-            Err(Errno::ENXIO)
-        }
+        Kind::Socket(_)
+        | Kind::Epoll(_)
+        | Kind::Inotify(_)
+        | Kind::Signalfd(_)
+        | Kind::Process(_)
+        | Kind::Queue(_)
+        | Kind::Ruleset(_) => Err(Errno::ENXIO),
         Kind::Numbered => Err(if flags.has(OpenFlags::O_DIRECTORY) { Errno::ENOTDIR } else { Errno::ENXIO }),
         Kind::Terminal | Kind::Master(_) if flags.has(OpenFlags::O_DIRECTORY) => Err(Errno::ENOTDIR),
         Kind::Terminal | Kind::Master(_) if flags.has(OpenFlags::O_PATH) => Ok(Opened::Same(file.share())),

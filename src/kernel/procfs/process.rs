@@ -409,6 +409,7 @@ pub(super) fn descriptor_link(cx: &Ctx<'_>, file: &FileRef) -> Result<Vec<u8>> {
         // The host's file for these is of another kind.
         Kind::Signalfd(_) => return Ok(b"anon_inode:[signalfd]".to_vec()),
         Kind::Process(_) => return Ok(b"anon_inode:[pidfd]".to_vec()),
+        Kind::Ruleset(_) => return Ok(b"anon_inode:[landlock-ruleset]".to_vec()),
         _ => {}
     }
     if let Some(device) = root.devices().which(file.host()) {

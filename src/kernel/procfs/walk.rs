@@ -83,7 +83,7 @@ fn goes_up(path: &[u8]) -> bool {
 /// ENOENT, ENOTDIR, ELOOP, EACCES on the way. Errors on the host's part of the way are left to the
 /// host.
 pub(crate) fn walk(cx: &Ctx<'_>, from: Origin, path: &CStr, last: Last, within: Within) -> Result<Reached> {
-    let Origin { start, root } = from;
+    let Origin { start, root, walked } = from;
     let mut rest = path.to_bytes().to_vec();
     let scope = start.place().filter(|_| within.is_scoped() && rest.first() != Some(&b'/')).cloned();
     let mut at = if rest.first() == Some(&b'/') { top_of(cx, root.as_ref())? } else { begin(start) };
@@ -139,7 +139,7 @@ pub(crate) fn walk(cx: &Ctx<'_>, from: Origin, path: &CStr, last: Last, within: 
                     Some(Some(text))
                 }
             },
-            At::Host(start) => match host_step(cx, start, name, (is_last, follow, root.is_some()), within)? {
+            At::Host(start) => match host_step(cx, start, name, (is_last, follow, walked), within)? {
                 HostStep::To(next) => {
                     at = next;
                     None

@@ -233,9 +233,21 @@ static int64_t keep_root(const struct lind_call *c)
 	return -EPERM;
 }
 
+/* Nor would they know of the rules. */
+static int64_t no_rules(const struct lind_call *c)
+{
+	(void)c;
+	return -EOPNOTSUPP;
+}
+
+static bool is_landlock(uint32_t nr)
+{
+	return nr == SYS_landlock_create_ruleset || nr == SYS_landlock_restrict_self;
+}
+
 static void add_route(uint32_t nr)
 {
-	lind_handle_fn *handle = nr == SYS_chroot ? keep_root : composer->choose(nr);
+	lind_handle_fn *handle = nr == SYS_chroot ? keep_root : is_landlock(nr) ? no_rules : composer->choose(nr);
 
 	if (handle)
 		routes[route_count++] = (struct lind_spawn_handler){ nr, (uint32_t)(uintptr_t)handle };

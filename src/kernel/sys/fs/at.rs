@@ -36,7 +36,8 @@ impl Ctx<'_> {
             Some(b'/') => Start::Cwd(cage.cwd.load()),
             Some(_) => self.directory(dir)?,
         };
-        Ok(Origin { start, root: cage.root.get() })
+        let root = cage.root.get();
+        Ok(Origin { start, walked: root.is_some() || self.cage.confined.is(), root })
     }
 
     /// A directory argument, whatever the path may be.
@@ -100,8 +101,8 @@ impl Ctx<'_> {
         ours: impl FnOnce(Reached) -> Result<T>,
     ) -> Result<T> {
         let from = self.origin(dir, path)?;
-        if from.root.is_some() {
-            return self.act_below_own_root(dir, path, (last, within), host, ours);
+        if from.walked {
+            return self.act_walked(dir, path, (last, within), host, ours);
         }
         if !may_enter(&from.start, path) {
             let result = host(from.start.dir(), path);
@@ -127,11 +128,11 @@ impl Ctx<'_> {
         }
     }
 
-    /// As `act`, for a cage that has changed its root: the host knows nothing of that root, so it
-    /// gets single names and follows no link. A link that has appeared at the end of the path since
-    /// the walk is walked as well.
+    /// As `act`, for a cage that has changed its root or confined itself: the host does not know of
+    /// that, so it gets single names and follows no link. If the last name has become a link since
+    /// the walk, the path is walked again.
     #[cold]
-    fn act_below_own_root<T>(
+    fn act_walked<T>(
         &self,
         dir: DirFd,
         path: &CStr,
@@ -168,7 +169,7 @@ impl Ctx<'_> {
     ) -> Result<T> {
         let from = self.origin(dir, path)?;
         let root = &self.kernel.root;
-        let may_lead = root.hides_any() && from.root.is_none() && !may_enter(&from.start, path);
+        let may_lead = root.hides_any() && !from.walked && !may_enter(&from.start, path);
         if may_lead && root.crosses_link(from.start.dir(), path) {
             return self.act_where_led(from, path, (last, within), host, ours);
         }
@@ -188,8 +189,8 @@ impl Ctx<'_> {
         ours: impl FnOnce(Reached, Reached) -> Result<T>,
     ) -> Result<T> {
         let (from, to) = (self.origin(old_dir, old)?, self.origin(new_dir, new)?);
-        let own_root = from.root.is_some() || to.root.is_some();
-        if !own_root && !may_enter(&from.start, old) && !may_enter(&to.start, new) {
+        let walked = from.walked || to.walked;
+        if !walked && !may_enter(&from.start, old) && !may_enter(&to.start, new) {
             let result = host((from.start.dir(), old), (to.start.dir(), new));
             if !self.missed(&result, &from.start, old) && !self.missed(&result, &to.start, new) {
                 return result;
@@ -199,7 +200,7 @@ impl Ctx<'_> {
         match (walk(self, from, old, last, within)?, walk(self, to, new, Last::Name, within)?) {
             (Reached::Host(from, old), Reached::Host(to, new)) => {
                 let (mut from, mut to) = (from.dir(), to.dir());
-                if own_root {
+                if walked {
                     (from, to) = (from.walked(), to.walked());
                 }
                 host((from, &old), (to, &new))

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 
 use lind_abi::flags::{AccessFlags, AccessMode, AtFlags};
 use lind_abi::{DirFd, Errno, Fd, In, Len, Mode, Out, Path, Result};
-use rustix::fs::{OFlags, SeekFrom};
+use rustix::fs::{FileType, OFlags, SeekFrom};
 
 use super::at::unchangeable;
 use super::name::unlinkat;
@@ -33,9 +33,10 @@ pub(crate) fn mkdirat(cx: &Ctx<'_>, dir: DirFd, path: Path, mode: Mode) -> Resul
     // mkdir(2) looks at the permission bits and the sticky bit.
     let mode = rustix::fs::Mode::from_raw_mode(mode.0 & !cx.cage.umask.load(Ordering::Relaxed) & 0o1777);
     let on_host = |start: Dir<'_>, path: &CStr| {
-        cx.kernel
-            .root
-            .parent(start, path, Change::Make, |dir, name| rustix::fs::mkdirat(dir, name, mode).map_err(host::errno))
+        cx.kernel.root.parent(start, path, Change::Make, |dir, name| {
+            cx.permit_name(dir, name, Change::Make, FileType::Directory)?;
+            rustix::fs::mkdirat(dir, name, mode).map_err(host::errno)
+        })
     };
     cx.act(dir, path, Last::Name, on_host, unchangeable)
 }

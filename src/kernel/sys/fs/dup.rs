@@ -86,7 +86,11 @@ fn carry_out(cx: &Ctx<'_>, fd: Fd, cmd: FcntlCmd, arg: InOut<Flock>) -> Result<i
         FcntlCmd::F_DUPFD | FcntlCmd::F_DUPFD_CLOEXEC => {
             // As for dup, the new number belongs to the cage that the call acts on, so a grate can
             // pass on a descriptor of its own.
-            let (file, table) = (cx.file(fd)?.into_share(), &cx.cage.fds);
+            let file = cx.file(fd)?;
+            if fd.cage != cx.cage.id {
+                cx.permit_given(cx.cage, &file)?;
+            }
+            let (file, table) = (file.into_share(), &cx.cage.fds);
             let from = usize::try_from(number).unwrap_or(usize::MAX);
             if from >= table.limit() {
                 return Err(Errno::EINVAL);

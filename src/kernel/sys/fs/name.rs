@@ -13,6 +13,7 @@ use super::numbered;
 use crate::call::{Ctx, PathBytes};
 use crate::fd::{FileRef, Kind};
 use crate::host;
+use crate::landlock::access;
 use crate::procfs::{Place, Reached};
 use crate::root::table::Dir;
 use crate::root::{Change, Last};
@@ -33,13 +34,16 @@ pub(crate) fn unlinkat(cx: &Ctx<'_>, dir: DirFd, path: Path, flags: AtFlags) -> 
     let mut buf = PathBytes::default();
     let path = cx.path(path, &mut buf)?;
     let host_flags = rustix::fs::AtFlags::from_bits_retain(flags.0);
+    let removed_kind = if flags.0 == 0 { FileType::RegularFile } else { FileType::Directory };
     let on_host = |start: Dir<'_>, path: &CStr| {
         cx.kernel.root.parent(start, path, Change::Remove, |dir, name| {
+            cx.permit_name(dir, name, Change::Remove, removed_kind)?;
             rustix::fs::unlinkat(dir, name, host_flags).map_err(host::errno)
         })
     };
     let removed = cx.act(dir, path, Last::Name, on_host, |reached| match reached {
         Reached::Place(place) => match place.memory(cx) {
+            Some(_) if cx.permit_place(&place, access::REMOVE_FILE).is_err() => Err(Errno::EACCES),
             Some(_) if flags.has(AtFlags::AT_REMOVEDIR) => Err(Errno::ENOTDIR),
             Some((name, _)) => cx.kernel.shared.remove(name),
             None => Err(Errno::EPERM),
@@ -81,7 +85,10 @@ pub(crate) fn renameat2(
     let root = &cx.kernel.root;
     let on_host = |(from, old): (Dir<'_>, &CStr), (to, new): (Dir<'_>, &CStr)| {
         root.parent(from, old, Change::Move, |old_dir, old| {
-            root.parent(to, new, Change::Move, |new_dir, new| root.rename((old_dir, old), (new_dir, new), host_flags))
+            root.parent(to, new, Change::Move, |new_dir, new| {
+                cx.permit_move((old_dir, old), (new_dir, new), flags.has(exchange))?;
+                root.rename((old_dir, old), (new_dir, new), host_flags)
+            })
         })
     };
     let ours = |old: Reached, new: Reached| match (&old, &new) {
@@ -89,6 +96,7 @@ pub(crate) fn renameat2(
         (Reached::Place(old), Reached::Place(_) | Reached::Missing(..)) => {
             let (from, _) = old.memory(cx).ok_or(Errno::EPERM)?;
             let to = memory_name(cx, &new).ok_or(Errno::EPERM)?;
+            cx.permit_place(old, access::REMOVE_FILE | access::MAKE_REG)?;
             if flags.has(exchange) {
                 return Err(Errno::EINVAL);
             }
@@ -123,6 +131,9 @@ pub(crate) fn linkat(cx: &Ctx<'_>, old_dir: DirFd, old: Path, new_dir: DirFd, ne
         root.object(from, old, last, |old_dir, old, _| {
             root.parent(to, new, Change::Make, |new_dir, new| {
                 root.check_same(old_dir.mount, new_dir.mount)?;
+                if cx.cage.confined.is() {
+                    cx.permit_link(old_dir, (new_dir, new))?;
+                }
                 let link = |dir: BorrowedFd<'_>, name: &CStr, follow: bool| {
                     let flags = if follow { rustix::fs::AtFlags::SYMLINK_FOLLOW } else { rustix::fs::AtFlags::empty() };
                     rustix::fs::linkat(dir, name, new_dir, new, flags).map_err(host::errno)
@@ -142,6 +153,7 @@ pub(crate) fn linkat(cx: &Ctx<'_>, old_dir: DirFd, old: Path, new_dir: DirFd, ne
         (Reached::File(file), Reached::Host(to, new)) => link_open(cx, &file, to.dir(), &new),
         (Reached::Place(old), new @ (Reached::Place(_) | Reached::Missing(..))) => {
             let (_, file) = old.memory(cx).ok_or(Errno::EPERM)?;
+            cx.permit_place(&old, access::MAKE_REG)?;
             cx.kernel.shared.link(file, memory_name(cx, &new).ok_or(Errno::EPERM)?)
         }
         _ => Err(Errno::EXDEV),
@@ -154,6 +166,7 @@ fn link_open(cx: &Ctx<'_>, file: &FileRef, to: Dir<'_>, new: &CStr) -> Result<()
     let root = &cx.kernel.root;
     root.parent(to, new, Change::Make, |new_dir, new| {
         root.check_same(mount, new_dir.mount)?;
+        cx.permit_link(file.dir(), (new_dir, new))?;
         let follow = rustix::fs::AtFlags::SYMLINK_FOLLOW;
         root.again(file.host(), |dir, name| rustix::fs::linkat(dir, name, new_dir, new, follow).map_err(host::errno))?;
         let mode = rustix::fs::fstat(file.host()).map_or(0, |stat| stat.st_mode);
@@ -188,6 +201,7 @@ pub(crate) fn symlinkat(cx: &Ctx<'_>, target: Path, dir: DirFd, path: Path) -> R
     let (target, path) = (cx.path(target, &mut target_buf)?, cx.path(path, &mut buf)?);
     let on_host = |start: Dir<'_>, path: &CStr| {
         cx.kernel.root.parent(start, path, Change::Make, |dir, name| {
+            cx.permit_name(dir, name, Change::Make, FileType::Symlink)?;
             rustix::fs::symlinkat(target, dir, name).map_err(host::errno)
         })
     };
@@ -256,6 +270,7 @@ pub(crate) fn mknodat(cx: &Ctx<'_>, dir: DirFd, path: Path, mode: Mode, dev: u64
     let mode = rustix::fs::Mode::from_raw_mode(mode.0 & !cx.cage.umask.load(Ordering::Relaxed) & 0o7777);
     let on_host = |start: Dir<'_>, path: &CStr| {
         cx.kernel.root.parent(start, path, Change::Make, |dir, name| {
+            cx.permit_name(dir, name, Change::Make, kind)?;
             rustix::fs::mknodat(dir, name, kind, mode, 0).map_err(host::errno)?;
             // Another file may have the name by now: then that is looked at when it gets its bits.
             if let Ok(file) = rustix::fs::openat(

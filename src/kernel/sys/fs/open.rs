@@ -12,6 +12,7 @@ use super::numbered;
 use crate::call::{Ctx, PathBytes};
 use crate::fd::{File, Kind};
 use crate::host;
+use crate::landlock;
 use crate::path::Within;
 use crate::procfs::{self, Opened, Reached};
 use crate::root::Last;
@@ -63,7 +64,7 @@ fn open_at(
         let mut mount = dir.mount;
         let host = open_unless_run(cx, flags.0, |flags| {
             // A fifo waits for its other end.
-            let found = cx.kernel.root.open_within(dir, path, (flags, masked), within.resolve())?;
+            let found = landlock::open(cx, dir, path, (flags, masked), within.resolve())?;
             mount = found.mount;
             if flags & OpenFlags::O_CREAT != 0 {
                 cx.kernel.set_ids.note(&cx.kernel.root, found.as_fd(), masked);
@@ -92,9 +93,19 @@ fn open_at(
     let path = whole.as_deref().unwrap_or(path);
     let on_host = |dir: Dir<'_>, path: &CStr| on_host(dir, path, within);
     let ours = |reached| match reached {
-        Reached::Place(place) => procfs::open(cx, place, flags),
-        Reached::Missing(place, name) => procfs::create(cx, &place, &name, flags, mode),
-        Reached::File(file) => procfs::reopen(cx, &file, flags),
+        Reached::Place(place) => {
+            cx.permit_place_open(&place, flags.0)?;
+            procfs::open(cx, place, flags)
+        }
+        Reached::Missing(place, name) => {
+            cx.permit_place(&place, landlock::access::MAKE_REG)?;
+            cx.permit_place_open(&place, flags.0)?;
+            procfs::create(cx, &place, &name, flags, mode)
+        }
+        Reached::File(file) => {
+            cx.permit_file(cx.cage, &file, flags.0)?;
+            procfs::reopen(cx, &file, flags)
+        }
         Reached::Host(..) => Err(Errno::ENOENT),
     };
     let opened = if flags.has(OpenFlags::O_CREAT) {

@@ -25,6 +25,7 @@ use crate::host::place;
 use crate::procfs::Reached;
 use crate::root::table::Dir;
 use crate::root::{Change, Last, Walls};
+use rustix::fs::FileType;
 
 /// Reads an address, once. A NULL pointer or length 0 gives an empty address.
 pub(super) fn load(cx: &Ctx<'_>, from: In<Sockaddr>, len: u32) -> Result<Address> {
@@ -154,7 +155,7 @@ pub(super) fn make(cx: &Ctx<'_>, socket: &File, address: &Address, act: impl Fn(
             .root
             .parent(start, found, Change::Make, |dir, name| make_in(cx, (socket, address, &path), (dir, name), &act))
     };
-    if cx.cage.root.get().is_none() {
+    if cx.cage.root.get().is_none() && !cx.cage.confined.is() {
         return make_at(cx.cage.cwd.load().dir(), &path);
     }
     cx.act(cx.here(), &path, Last::Name, make_at, |_| Err(Errno::EACCES))
@@ -168,6 +169,7 @@ fn make_in(
     (dir, name): (Dir<'_>, &CStr),
     act: impl Fn(&Address) -> Result<()>,
 ) -> Result<()> {
+    cx.permit_name(dir, name, Change::Make, FileType::Socket)?;
     let umask = cx.cage.umask.load(Ordering::Relaxed);
     let by_host = cx.kernel.root.walls() == Walls::Chroot;
     if by_host && !dir.walked {

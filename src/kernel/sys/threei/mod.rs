@@ -359,7 +359,9 @@ pub(crate) fn give_fd(cx: &Ctx<'_>, fd: Fd, flags: FdFlags) -> Result<NewFd> {
     let (grate, client, cloexec) = (&cx.caller.cage, &served.client.cage, flags.has(FdFlags::O_CLOEXEC));
     let number = if cloexec { nr::fcntl } else { nr::dup };
     if client.id == served.call.target && matches!(grate.handlers.get(number), Handler::Kernel) {
-        let file = grate.fds.get(fd.number)?.into_share();
+        let file = grate.fds.get(fd.number)?;
+        cx.permit_given(client, &file)?;
+        let file = file.into_share();
         return client.fds.add_from(0, file, cloexec).map(NewFd);
     }
     let target = u64::from(served.call.target.0);
