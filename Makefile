@@ -88,8 +88,9 @@ readme-test: setup ## types all that README.md and docs/ say, in a fresh clone w
 unit-tests: check
 	cargo test --workspace --no-run
 
-bench: setup all ## the benchmark table; ARGS='fs_read -o result.json' selects and saves
+bench: setup all tools ## the benchmark table; ARGS='fs_read -o result.json' selects and saves
 	scripts/benchrunner.py $(ARGS)
+	@[ -n "$(ARGS)" ] || scripts/packagebench.py
 
 sandbench: all ## lind-boot run beside other sandboxes; ARGS='-q --rows true,echo -o results'
 	scripts/sandbench.py $(ARGS)
