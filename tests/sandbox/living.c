@@ -181,6 +181,11 @@ static void look(void)
 	}
 	if (processes)
 		closedir(processes);
+	/* A question of its own, as if it were a grate. */
+	if (lind_import_syscall(SYS_denied, (uint64_t)getpid(), SYS_connect, EACCES,
+		(uintptr_t)"rule\0connect tcp 192.0.2.1:443\0192.0.2.1:22",
+		sizeof "rule\0connect tcp 192.0.2.1:443\0192.0.2.1:22", 1) > 0)
+		printf("asked ");
 	printf("looked\n");
 }
 

@@ -174,6 +174,14 @@ def names_with_escapes(world: World) -> None:
         same("line", [c for c in living.child.stderr.readline() if c != "\n" and not c.isprintable()], [])
 
 
+def no_questions_of_programs(world: World) -> None:
+    """A program that reports a denial as grates do is not asked about: its text could say one thing and be remembered as another."""
+    begin(world, "--ask=600")
+    with living_in(world) as living:
+        same("looked", living.does("look"), "looked")
+    same("none", connect(world).ask("questions"), {"questions": []})
+
+
 @contextlib.contextmanager
 def at_a_terminal(world: World, *words: str) -> Iterator[int]:
     master, terminal = pty.openpty()
@@ -248,4 +256,4 @@ def without_it_nothing_waits(world: World) -> None:
     holds("no answer", change(world, "answer", "1", "once", status=125), "without --ask")
 
 
-TESTS = [answers, files_wait_too, time_is_up, ends_while_waiting, so_many_and_no_more, names_with_escapes, asked_at_a_terminal, a_run_asks, without_it_nothing_waits]
+TESTS = [answers, files_wait_too, time_is_up, ends_while_waiting, so_many_and_no_more, names_with_escapes, no_questions_of_programs, asked_at_a_terminal, a_run_asks, without_it_nothing_waits]

@@ -17,10 +17,13 @@ use lind_kernel::lock::Locked;
 use rustix::event::{EventfdFlags, eventfd};
 use serde_json::{Value, json};
 
-use super::text::{is_limit, object};
+use super::text::{is_limit, object, shortened};
 
 /// The most calls that wait at a time: others are denied at once.
 const MOST: usize = 32;
+
+/// The longest subject in a question, in bytes; its middle is left out beyond that.
+const LONGEST: usize = 600;
 
 /// The most answers that are remembered, and the most events that are kept.
 const REMEMBERED: usize = 1000;
@@ -152,6 +155,7 @@ impl Questions {
         let (number, question) = (state.last, Arc::new(Question::new(self.longest)));
         let mut object: Value = serde_json::from_str(&object(denial)).unwrap_or_default();
         object["number"] = number.into();
+        object["about"] = shortened(&denial.subject, LONGEST).into();
         let line = format!(
             "waiting for an answer: question {number}, for {} s: lind-boot session answer {} {number} once|program|session|no",
             self.longest.as_secs_f64().ceil(),

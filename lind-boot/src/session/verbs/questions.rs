@@ -55,7 +55,11 @@ fn show(question: &Value, how: &Questions, asks: bool) -> Result<(), Failure> {
 /// A line about a call that waits. Its texts may be a program's.
 fn described(question: &Value) -> String {
     let part = |key: &str| text::shown(question[key].as_str().unwrap_or_default());
-    let (program, what, rule) = (part("program"), part("arguments"), part("rule"));
+    let (program, mut what, rule) = (part("program"), part("arguments"), part("rule"));
+    let about = part("about");
+    if !what.ends_with(&about) {
+        what += &format!(" ({about})");
+    }
     let left = question["seconds"].as_f64().unwrap_or_default();
     let (number, cage) = (&question["number"], &question["cage"]);
     format!("{number} waits for {left:.0} s: {program} ({cage}): {what}: {rule}\n")

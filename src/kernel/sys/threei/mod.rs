@@ -308,7 +308,9 @@ pub(crate) fn denied(
     let mut bytes = vec![0; length];
     cx.copy_in(text, &mut bytes)?;
     let denial = cx.kernel.denial(grate, &client, number, error, &bytes)?;
-    let allowed = cx.kernel.denied(cx, &denial, flags & MAY_WAIT != 0)?;
+    // A program that handles calls of its own children could ask about one thing and do another.
+    let may_wait = flags & MAY_WAIT != 0 && cage::searches(cx.kernel, grate);
+    let allowed = cx.kernel.denied(cx, &denial, may_wait)?;
     Ok(allowed.into())
 }
 
