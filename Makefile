@@ -42,7 +42,7 @@ ports: all ## shells, tools, languages into lindfs/bin, compiled; PORT="bash mak
 	@ports/build.sh $(PORT); built=$$?; target/release/lind-boot warm lindfs/bin && exit $$built
 
 tools: programs sysroot grates ## bash and busybox into lindfs/bin: what the examples of the documents call
-	@ports/build.sh busybox bash && target/release/lind-boot warm lindfs/bin
+	@ports/build.sh busybox bash lind-why && target/release/lind-boot warm lindfs/bin
 
 # tests/agent-day compares them with Linux's, and is skipped without them.
 gnu-tools: tools ## GNU's coreutils, grep and others into lindfs/bin: tests want them beside those of tools

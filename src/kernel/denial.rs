@@ -17,9 +17,13 @@ use crate::Kernel;
 use crate::cage::Cage;
 use crate::call::Ctx;
 use crate::event::Event;
+use crate::lock::Locked;
 
 /// The longest text: a path, and a description of the rule.
 const MOST: usize = 16 << 10;
+
+/// The most denials that cages can read of.
+const EXPLAINED: usize = 16;
 
 /// Something that was refused.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -151,6 +155,21 @@ impl Kernel {
         }
         listener(self, denial);
         Ok(false)
+    }
+
+    /// Lets cages read of a denial, in /proc/lind/denials. `text` is escaped.
+    pub fn explain_denial(&self, text: String) {
+        let mut explained = self.explained.locked();
+        explained.retain(|other| *other != text);
+        explained.push_back(text);
+        if explained.len() > EXPLAINED {
+            explained.pop_front();
+        }
+    }
+
+    /// The texts of the last denials.
+    pub(crate) fn denials_explained(&self) -> Vec<u8> {
+        self.explained.locked().iter().flat_map(|text| text.bytes()).collect()
     }
 
     /// The denial that the grate `grate` reports.

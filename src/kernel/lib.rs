@@ -92,6 +92,7 @@ pub mod threei;
 mod timers;
 mod writing;
 
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -139,6 +140,8 @@ pub struct Kernel {
     pub(crate) processors: cage::processors::Processors,
     denials: OnceLock<denial::Listener>,
     asks: OnceLock<Arc<dyn denial::Ask>>,
+    /// The last denials in words for programs, the newest last.
+    explained: Mutex<VecDeque<String>>,
     /// The rules of grates that the user can change.
     pub rules: rules::Rules,
     engine: OnceLock<Box<dyn GuestRuntime>>,
@@ -185,6 +188,7 @@ impl Kernel {
             processors: cage::processors::Processors::new(),
             denials: OnceLock::new(),
             asks: OnceLock::new(),
+            explained: Mutex::default(),
             rules: rules::Rules::default(),
             engine: OnceLock::new(),
             line: OnceLock::new(),

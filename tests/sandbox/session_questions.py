@@ -11,6 +11,7 @@ import subprocess
 import time
 from collections.abc import Iterator
 
+import why
 from second import connect, refused
 from session_client import Session
 from session_policy import DENIED, Living, begin, change, listening, living_in
@@ -256,4 +257,4 @@ def without_it_nothing_waits(world: World) -> None:
     holds("no answer", change(world, "answer", "1", "once", status=125), "without --ask")
 
 
-TESTS = [answers, files_wait_too, time_is_up, ends_while_waiting, so_many_and_no_more, names_with_escapes, no_questions_of_programs, asked_at_a_terminal, a_run_asks, without_it_nothing_waits]
+TESTS = [answers, files_wait_too, time_is_up, ends_while_waiting, so_many_and_no_more, names_with_escapes, no_questions_of_programs, asked_at_a_terminal, a_run_asks, without_it_nothing_waits, *why.TESTS]

@@ -21,7 +21,7 @@ use lind_kernel::denial::{Ask, Denial, Question};
 use lind_kernel::lock::{Locked, unpoisoned};
 use lind_kernel::{Kernel, stdio};
 use questions::{Asked, Questions};
-use text::{is_limit, key, line, object};
+use text::{explanation, is_limit, key, line, object};
 
 /// The most lines that are printed: programs may make denied calls in a loop, or make up names.
 const LINES: usize = 100;
@@ -187,6 +187,7 @@ impl Denials {
         if let Some(objects) = &self.file {
             objects.locked().write(denial);
         }
+        kernel.explain_denial(explanation(denial));
         let place = self.place(kernel, denial.client);
         if let Some(kept) = self.kept.get() {
             kept.add(denial, place.as_ref().map(|place| place.command));

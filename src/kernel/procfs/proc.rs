@@ -38,6 +38,7 @@ static SYSTEM: &[Entry] = &[
     text("devices", s::devices),
     text("diskstats", s::nothing),
     text("filesystems", s::filesystems),
+    folder("lind", &[text("denials", |subject| Ok(subject.cx.kernel.denials_explained()))]),
     text("loadavg", s::loadavg),
     text("meminfo", s::meminfo),
     text("modules", s::nothing),

@@ -41,6 +41,19 @@ pub fn line(denial: &Denial) -> String {
     format!("denied: {program} ({}): {why}: {end}{other}{how}", denial.client.0)
 }
 
+/// A text for the command itself: what was denied, what it can do, and what it can ask for.
+pub fn explanation(denial: &Denial) -> String {
+    let [program, what, rule] = [&denial.program, &denial.what, &denial.rule].map(|text| shortened(text, IN_LINE));
+    let error = denial.error.map(|errno| format!("{errno}")).unwrap_or_default();
+    let first = format!("{program} ({}): {what}: {rule}: {error}", denial.client.0);
+    let instead = instead(denial).map(|other| format!("    instead: {other}"));
+    let how =
+        hint(denial).map(|hint| format!("    to be allowed it, ask the person who started this sandbox for: {hint}"));
+    let lines = [Some(first), instead, how];
+    let shown: Vec<_> = lines.into_iter().flatten().map(|line| text::shown(&line)).collect();
+    format!("{}\n\n", shown.join("\n"))
+}
+
 /// A line of JSON, for programs.
 pub fn object(denial: &Denial) -> String {
     text::json(&format!("{}\n", described(denial)))
