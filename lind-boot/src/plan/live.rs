@@ -286,3 +286,56 @@ pub fn made_live(mut line: Vec<Step>) -> Vec<Step> {
     }
     line
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn live() -> Live {
+        let net = Step::new("net_grate").with("--allow", Value::text("out a.example 1"));
+        let policy = Policy::of_rule("limits", &json!({"memory": "1G"})).unwrap();
+        let (name, amount) = policy.limits[0].clone();
+        let resource = Step { settings: vec![line::limit((&name, amount))], ..Step::new("resource_grate") };
+        let line = made_live(vec![resource, net, Step::new("seccomp_grate")]);
+        assert_eq!(names(&line), ["resource", "write_filter", "net"]);
+        Live::of(&line, vec!["/p".into(), "/q".into()])
+    }
+
+    fn words(live: &Live, grate: &str) -> Vec<String> {
+        let text = String::from_utf8(live.document(grate)).unwrap();
+        text.split_terminator('\0').map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn the_newest_rule_comes_first() {
+        let mut live = live();
+        live.add(true, "b.example:2", Holds { once: Some(7), longest: None }).unwrap();
+        live.add(false, "a.example", Holds::default()).unwrap();
+        let net = ["--deny=out a.example *", "--allow=out b.example 2 once:7", "--allow=out a.example 1", "--live"];
+        assert_eq!(words(&live, "net"), net);
+        live.add(true, "write=src/**", Holds::default()).unwrap();
+        live.add(false, "protect=**/.x", Holds::default()).unwrap();
+        let files = ["--refuse=/p/**/.x", "--refuse=/q/**/.x", "--grant=/p/src/**", "--grant=/q/src/**"];
+        assert_eq!(words(&live, "write_filter")[..4], files);
+        live.add(true, "memory=2G", Holds::default()).unwrap();
+        assert_eq!(words(&live, "resource"), ["--memory=1073741824", "--live", "--memory=2147483648"]);
+        for wrong in ["write=", "write=../x", "memory=x", "http://a.example/", "a.example:b"] {
+            assert!(live.add(true, wrong, Holds::default()).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn rules_end() {
+        let mut live = live();
+        let minute = Some(Duration::from_secs(60));
+        live.add(true, "b.example", Holds { once: None, longest: minute }).unwrap();
+        live.add(true, "c.example", Holds { once: Some(7), longest: None }).unwrap();
+        assert!(live.expire(Instant::now(), |_| false).is_empty());
+        assert_eq!(live.expire(Instant::now(), |once| once == 7), ["net"]);
+        assert_eq!(live.expire(Instant::now() + Duration::from_secs(61), |_| false), ["net"]);
+        assert_eq!(live.added().count(), 0);
+        assert_eq!(live.revoke("a.example:1").unwrap(), ["net"]);
+        assert_eq!(words(&live, "net"), ["--live"]);
+        assert!(live.revoke("a.example:1").is_err());
+    }
+}
