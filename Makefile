@@ -63,6 +63,9 @@ sdk-test: wheel ## the adapters of the Python package, each with its framework f
 install: ## what was built into PREFIX, below DESTDIR: runtime, compiler driver, C library, grates, lindfs
 	@scripts/install.sh install "$(DESTDIR)" "$(PREFIX)"
 
+dist: ## a release of what was built, in dist, with SHA256SUMS of it and of the wheels there
+	@scripts/dist.sh
+
 uninstall: ## removes that
 	@scripts/install.sh uninstall "$(DESTDIR)" "$(PREFIX)"
 
@@ -115,4 +118,4 @@ clean: ## removes what was built
 	rm -rf build
 	$(MAKE) --no-print-directory -C grates clean
 
-.PHONY: all help setup tools gnu-tools demo quick programs sysroot cxx profile rust grates binfmt ports ports-test test readme-test unit-tests bench sandbench check deny clean wheel sdk-test install uninstall
+.PHONY: all help setup tools gnu-tools demo quick programs sysroot cxx profile rust grates binfmt ports ports-test test readme-test unit-tests bench sandbench check deny clean wheel dist sdk-test install uninstall

@@ -42,6 +42,18 @@ image() {
 	chmod 1777 "$lib/image/tmp"
 }
 
+# The code of grates and tools, compiled. It is kept in build/code, so that the next installation
+# compiles only what has changed. A failure to compile is printed here, and again when the program
+# is run.
+code() {
+	"$top/target/release/lind-boot" warm --deliver "$top/build/code" --seal "$bin/lind-boot" "$lib/grates" "$lib/image" || :
+	# sudo leaves it to the owner of the tree.
+	[ "$(id -u)" != 0 ] || chown -R --reference="$top/build" "$top/build/code"
+	mkdir -p "$lib/code"
+	install -m 644 "$top/build/code/list" "$lib/code/list"
+	while read -r source _; do install -m 644 "$top/build/code/$source.code" "$lib/code/$source.code"; done <"$lib/code/list"
+}
+
 case $what in
 uninstall)
 	remove
@@ -69,17 +81,10 @@ install)
 	copy "$top/build/grates" "$lib/grates"
 	mkdir -p "$top/lindfs/tmp"
 	image
-	# Compiled code is only of use to the user who compiled it. Others would read it at each start to
-	# find that out.
+	# Compiled code beside a module is only of use to the user who compiled it.
 	find "$lib/grates" "$lib/image" -name '*.cwasm' -exec sh -c 'for f; do [ ! -f "${f%.cwasm}.wasm" ] || rm "$f"; done' sh {} +
+	code
 	echo "installed $bin/lind-boot and $lib; \`lind-boot doctor\` looks at it"
-	# A staged installation runs from another place and for another user. A failure to compile is
-	# printed here, and again when the program is run.
-	if [ -n "$2" ]; then
-		echo "\`lind-boot warm $3/lib/lind\` compiles it for a user"
-	else
-		"$bin/lind-boot" warm "$lib" || :
-	fi
 	;;
 *) die "unknown: $what" ;;
 esac

@@ -10,6 +10,8 @@ from world import TOP, Failed, Skipped, World, ends
 
 HELLO = '#include <stdio.h>\nint main(void) { puts("hello from a cage"); return 7; }\n'
 NOBODY = 65534
+# The bytes behind compiled code in the cache.
+SIGNATURE = 64
 # The checkout is empty for what follows, as if it had never been there.
 HIDDEN = f'mount -t tmpfs -o mode=0700 none "{TOP}"; '
 USE = """cd "$WORK"
@@ -48,9 +50,14 @@ def installs_and_uninstalls(world: World) -> None:
     other = prefix / "bin" / "other"
     other.write_text("somebody else's")
     make = ["make", "-s", f"DESTDIR={stage}", "PREFIX=/opt/lind"]
-    ends(world.run(*make, "install"), 0)
-    # A second time takes the place of the first.
-    ends(world.run(*make, "install"), 0)
+    # The first time it compiles what it installs.
+    subprocess.run([*make, "install"], cwd=TOP, check=True, capture_output=True)
+    # A second time takes the place of the first, and compiles nothing.
+    again = world.run(*make, "install")
+    ends(again, 0)
+    if "\n0 compiled in " not in f"\n{again.stdout}":
+        raise Failed(f"compiled again: {again.stdout}")
+    brought = {path.read_bytes() for path in (prefix / "lib" / "lind" / "code").glob("*.code")}
     for path in prefix.rglob("*"):
         mode = path.lstat().st_mode
         if not path.is_symlink() and mode & 0o022 and path.name != "tmp":
@@ -64,6 +71,9 @@ def installs_and_uninstalls(world: World) -> None:
     for user in (None, NOBODY):
         done = installed(world, USE, user, prefix)
         ends(done, 0)
+        cache = (world.folder / f"home-{user}" / ".cache" / "lind").rglob("*")
+        if not any(path.is_file() and path.read_bytes()[:-SIGNATURE] in brought for path in cache):
+            raise Failed("the code that was installed is not used")
         if str(TOP) in (world.folder / f"work-{user}" / "doctor.json").read_text():
             raise Failed("the doctor found the checkout")
     ends(world.run(*make, "uninstall"), 0)

@@ -145,7 +145,7 @@ pub fn warm(options: &Warm) -> Result<(), Failure> {
 /// Compiles programs for a package.
 fn deliver(folder: &Path, options: &Warm) -> Result<(), Failure> {
     let delivery = Delivery::begin(folder)?;
-    let counts = each(&programs(options)?, |path| delivery.add(path).map(|()| true))?;
+    let counts = each(&programs(options)?, |path| delivery.add(path))?;
     let list = delivery.end()?;
     if let Some(program) = &options.seal {
         seal_file(program, &list).with_context(|| program.display().to_string())?;
