@@ -22,7 +22,7 @@ from pathlib import Path
 TOP = Path(__file__).resolve().parent.parent
 WORK = TOP / "build" / "wheel"
 BASIC = "busybox bash coreutils diffutils findutils gawk grep sed patch make tzdata curl git jq ripgrep python".split()
-# As scripts/install.sh has it.
+# The directory of scripts/install.sh.
 CODE = TOP / "build" / "code"
 GIT = ["git", "-c", "safe.directory=*"]
 # Files of the skeleton that keep its directories, and a file of the build.

@@ -35,7 +35,7 @@ from .errors import (
     SandboxError,
     TimeoutExpired,
 )
-from .results import Amount, Change, CommandInfo, Copied, Denial, FileInfo, Output, Result, Stats
+from .results import Amount, Change, CommandInfo, Copied, Denial, Difference, FileInfo, Output, Policy, Result, Rule, Stats
 
 __version__ = "0.1.0"
 
@@ -54,6 +54,7 @@ __all__ = [
     "Denial",
     "Denials",
     "DeniedError",
+    "Difference",
     "ExistsError",
     "FileError",
     "FileInfo",
@@ -63,9 +64,11 @@ __all__ = [
     "NotDirectoryError",
     "NotFoundError",
     "Output",
+    "Policy",
     "Process",
     "RequestError",
     "Result",
+    "Rule",
     "Sandbox",
     "SandboxError",
     "Stats",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
@@ -9,7 +11,7 @@ from typing import Any
 
 from ._messages import ProtocolError, text, text_or_none
 
-__all__ = ["Amount", "Change", "CommandInfo", "Copied", "Denial", "FileInfo", "Output", "Result", "Stats"]
+__all__ = ["Amount", "Change", "CommandInfo", "Copied", "Denial", "Difference", "FileInfo", "Output", "Policy", "Result", "Rule", "Stats"]
 
 
 @dataclass(frozen=True)
@@ -201,6 +203,39 @@ class Stats:
     written: int | None = None
 
 
+@dataclass(frozen=True)
+class Difference:
+    """A change in an overlay. `kind` is "A" for an added file, "M", "D", or "R" for one that was renamed `from_path`. `path` is below the directory.
+    `changed_below` is whether the directory's own file has changed meanwhile, so that `apply` refuses it."""
+
+    kind: str
+    path: str
+    type: str
+    from_path: str | None = None
+    size: int | None = None
+    mode: int | None = None
+    changed_below: bool = False
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A rule that was added while the sandbox runs. `once` is whether its one use is left, `seconds` how long it holds still, or None."""
+
+    number: int
+    allow: bool
+    rule: str
+    once: bool = False
+    seconds: float | None = None
+
+
+@dataclass(frozen=True)
+class Policy:
+    """The rules that were added, the newest first, and the options that the grates were started with, as pairs of a grate and an option."""
+
+    rules: tuple[Rule, ...] = ()
+    start: tuple[tuple[str, str], ...] = ()
+
+
 def _number(keys: Mapping[str, Any], key: str) -> int:
     value = keys.get(key)
     if isinstance(value, bool) or not isinstance(value, int):
@@ -321,3 +356,44 @@ def read_stats(keys: Mapping[str, Any]) -> Stats:
         read=count("io", "read"),
         written=count("io", "written"),
     )
+
+
+def read_policy(keys: Mapping[str, Any]) -> Policy:
+    """The answer to `policy`."""
+    rules, start = (keys.get(key) for key in ("rules", "start"))
+    if not isinstance(rules, list) or not isinstance(start, list):
+        raise ProtocolError("policy: expected rules and start")
+    entries = (_object(entry) for entry in start)
+    return Policy(tuple(_rule(_object(rule)) for rule in rules), tuple((text(entry.get("grate")), text(entry.get("option"))) for entry in entries))
+
+
+def _rule(keys: Mapping[str, Any]) -> Rule:
+    seconds = None if keys.get("seconds") is None else _seconds(keys, "seconds")
+    return Rule(_number(keys, "number"), keys.get("allow") is True, text(keys.get("rule")), keys.get("once") is True, seconds)
+
+
+def read_differences(printed: str) -> list[Difference]:
+    """The output of `lind-boot session diff --json`."""
+    entries = json.loads(printed)
+    if not isinstance(entries, list):
+        raise ProtocolError("diff: expected a list")
+    return [_difference(_object(entry)) for entry in entries]
+
+
+def _difference(keys: Mapping[str, Any]) -> Difference:
+    mode = text_or_none(keys.get("mode"))
+    return Difference(
+        kind=text(keys.get("kind")),
+        path=_path(keys, "path") or "",
+        type=text(keys.get("type")),
+        from_path=_path(keys, "from"),
+        size=_number(keys, "size") if "size" in keys else None,
+        mode=None if mode is None else int(mode, 8),
+        changed_below=keys.get("changed_below") is True,
+    )
+
+
+def _path(keys: Mapping[str, Any], key: str) -> str | None:
+    """A path, of which there are the bytes too if it is not UTF-8."""
+    raw = text_or_none(keys.get(f"{key}_bytes"))
+    return text_or_none(keys.get(key)) if raw is None else os.fsdecode(bytes.fromhex(raw))

@@ -87,15 +87,24 @@ def spawn(work: Callable[[T], Coroutine[None, None, None]], argument: T) -> None
 
 async def execute(words: Sequence[str | bytes | os.PathLike[str]], deadline: Deadline, patience: float = 0) -> tuple[int, str, str]:
     """Runs a program of the host without input. Its exit status, output and errors. If nobody waits any more, it has `patience` seconds to end."""
+    # Cancelled in the middle of a start, asyncio would kill the program at once.
+    work = asyncio.ensure_future(_execute(words))
+    try:
+        return await within(deadline, asyncio.shield(work))
+    except BaseException as why:
+        await asyncio.wait([work], timeout=0 if isinstance(why, TimeoutError) else patience)
+        work.cancel()
+        await asyncio.wait([work])
+        raise
+
+
+async def _execute(words: Sequence[str | bytes | os.PathLike[str]]) -> tuple[int, str, str]:
     process = await asyncio.create_subprocess_exec(*words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     try:
-        out, errors = await within(deadline, process.communicate())
+        out, errors = await process.communicate()
     except BaseException:
-        try:
-            await asyncio.wait_for(process.wait(), patience)
-        except asyncio.TimeoutError:
-            if process.returncode is None:
-                process.terminate()
-                await process.wait()
+        if process.returncode is None:
+            process.terminate()
+            await process.wait()
         raise
     return process.returncode or 0, out.decode(errors="replace"), errors.decode(errors="replace")

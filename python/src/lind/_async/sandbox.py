@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -11,10 +12,11 @@ from .._deadline import Deadline
 from .._messages import word
 from .._options import Amount, Options, limits
 from ..errors import CommandError, CommandNotStarted, RequestError, TimeoutExpired
-from ..results import CommandInfo, Denial, Result, Stats, read_command, read_denials, read_stats
+from ..results import CommandInfo, Denial, Difference, Policy, Result, Stats, read_command, read_denials, read_policy, read_stats
 from ._io import spawn
 from .denials import AsyncDenials
 from .files import AsyncFiles
+from .overlay import AsyncOverlays, Paths, Volume
 from .process import KEPT, AsyncProcess
 from .session import AsyncSession
 
@@ -41,6 +43,7 @@ class AsyncSandbox:
         self._options = Options(**options)
         self._session = AsyncSession(self._options)
         self.files = AsyncFiles(self._session)
+        self._overlays = AsyncOverlays(self._session)
 
     @property
     def name(self) -> str:
@@ -187,6 +190,61 @@ class AsyncSandbox:
     async def on_denial(self, callback: Callable[[Denial], object]) -> None:
         """Has a function called for each call that is denied from now on, until the sandbox ends."""
         spawn((await self.follow_denials()).tell, callback)
+
+    async def allow(self, rule: str, *, once: bool = False, seconds: float | None = None, timeout: float | None = None) -> int:
+        """Allows something more, for the next call of each command: a host, as "example.org:443", or a rule of the net grate. Once, or for so many
+        seconds. Returns the number of the rule."""
+        return await self._change(timeout, do="allow", rule=rule, once=once, **{"for": seconds})
+
+    async def deny(self, rule: str, *, seconds: float | None = None, timeout: float | None = None) -> int:
+        """Denies something that is allowed."""
+        return await self._change(timeout, do="deny", rule=rule, **{"for": seconds})
+
+    async def revoke(self, rule: str | int, timeout: float | None = None) -> None:
+        """Takes a rule back, by its text or its number; also one of the start."""
+        await self._session.ask(timeout, do="revoke", rule=rule)
+
+    async def policy(self, timeout: float | None = None) -> Policy:
+        """The rules that hold now.
+
+        >>> async with AsyncSandbox() as sandbox:
+        ...     number = await sandbox.allow("example.org:443", once=True)
+        ...     rules = (await sandbox.policy()).rules
+        ...     await sandbox.revoke(number)
+        >>> rules
+        (Rule(number=1, allow=True, rule='example.org:443', once=True, seconds=None),)
+        """
+        return read_policy((await self._session.ask(timeout, do="policy")).keys)
+
+    async def diff(self, paths: Paths = (), *, volume: Volume = None, timeout: float | None = None) -> list[Difference]:
+        """The changes in an overlay: all, or those of some paths below its directory. `volume` names the directory if there are several overlays."""
+        return await self._overlays.differences(paths, volume, timeout)
+
+    async def patch(self, paths: Paths = (), *, volume: Volume = None, timeout: float | None = None) -> str:
+        """The changes as git writes them."""
+        return await self._overlays.command("diff", volume, timeout, *paths, options=["--patch"])
+
+    async def apply(self, paths: Paths = (), *, volume: Volume = None, force: bool = False, timeout: float | None = None) -> None:
+        """Makes the changes in the directory itself. With `force` also where the directory's own files have changed meanwhile."""
+        await self._overlays.command("apply", volume, timeout, *paths, options=["--force"] if force else [])
+
+    async def discard(self, paths: Paths = (), *, volume: Volume = None, timeout: float | None = None) -> None:
+        """Throws the changes away."""
+        await self._overlays.command("discard", volume, timeout, *paths)
+
+    async def snapshot(self, name: str | None = None, *, volume: Volume = None, timeout: float | None = None) -> str:
+        """Keeps the present state of an overlay under a name, for `rollback`. Returns the name."""
+        label = name or f"snapshot-{secrets.token_hex(4)}"
+        await self._overlays.command("snapshot", volume, timeout, label)
+        return label
+
+    async def rollback(self, name: str, *, volume: Volume = None, timeout: float | None = None) -> None:
+        """Brings the overlay back to a state that `snapshot` has kept."""
+        await self._overlays.command("rollback", volume, timeout, name)
+
+    async def _change(self, timeout: float | None, **keys: Any) -> int:
+        number = (await self._session.ask(timeout, **keys)).keys.get("number")
+        return number if isinstance(number, int) else 0
 
     async def _begin(
         self,

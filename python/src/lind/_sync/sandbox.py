@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -12,10 +13,11 @@ from .._deadline import Deadline
 from .._messages import word
 from .._options import Amount, Options, limits
 from ..errors import CommandError, CommandNotStarted, RequestError, TimeoutExpired
-from ..results import CommandInfo, Denial, Result, Stats, read_command, read_denials, read_stats
+from ..results import CommandInfo, Denial, Difference, Policy, Result, Stats, read_command, read_denials, read_policy, read_stats
 from ._io import spawn
 from .denials import Denials
 from .files import Files
+from .overlay import Overlays, Paths, Volume
 from .process import KEPT, Process
 from .session import Session
 
@@ -42,6 +44,7 @@ class Sandbox:
         self._options = Options(**options)
         self._session = Session(self._options)
         self.files = Files(self._session)
+        self._overlays = Overlays(self._session)
 
     @property
     def name(self) -> str:
@@ -188,6 +191,61 @@ class Sandbox:
     def on_denial(self, callback: Callable[[Denial], object]) -> None:
         """Has a function called for each call that is denied from now on, until the sandbox ends."""
         spawn((self.follow_denials()).tell, callback)
+
+    def allow(self, rule: str, *, once: bool = False, seconds: float | None = None, timeout: float | None = None) -> int:
+        """Allows something more, for the next call of each command: a host, as "example.org:443", or a rule of the net grate. Once, or for so many
+        seconds. Returns the number of the rule."""
+        return self._change(timeout, do="allow", rule=rule, once=once, **{"for": seconds})
+
+    def deny(self, rule: str, *, seconds: float | None = None, timeout: float | None = None) -> int:
+        """Denies something that is allowed."""
+        return self._change(timeout, do="deny", rule=rule, **{"for": seconds})
+
+    def revoke(self, rule: str | int, timeout: float | None = None) -> None:
+        """Takes a rule back, by its text or its number; also one of the start."""
+        self._session.ask(timeout, do="revoke", rule=rule)
+
+    def policy(self, timeout: float | None = None) -> Policy:
+        """The rules that hold now.
+
+        >>> with Sandbox() as sandbox:
+        ...     number = sandbox.allow("example.org:443", once=True)
+        ...     rules = (sandbox.policy()).rules
+        ...     sandbox.revoke(number)
+        >>> rules
+        (Rule(number=1, allow=True, rule='example.org:443', once=True, seconds=None),)
+        """
+        return read_policy((self._session.ask(timeout, do="policy")).keys)
+
+    def diff(self, paths: Paths = (), *, volume: Volume = None, timeout: float | None = None) -> list[Difference]:
+        """The changes in an overlay: all, or those of some paths below its directory. `volume` names the directory if there are several overlays."""
+        return self._overlays.differences(paths, volume, timeout)
+
+    def patch(self, paths: Paths = (), *, volume: Volume = None, timeout: float | None = None) -> str:
+        """The changes as git writes them."""
+        return self._overlays.command("diff", volume, timeout, *paths, options=["--patch"])
+
+    def apply(self, paths: Paths = (), *, volume: Volume = None, force: bool = False, timeout: float | None = None) -> None:
+        """Makes the changes in the directory itself. With `force` also where the directory's own files have changed meanwhile."""
+        self._overlays.command("apply", volume, timeout, *paths, options=["--force"] if force else [])
+
+    def discard(self, paths: Paths = (), *, volume: Volume = None, timeout: float | None = None) -> None:
+        """Throws the changes away."""
+        self._overlays.command("discard", volume, timeout, *paths)
+
+    def snapshot(self, name: str | None = None, *, volume: Volume = None, timeout: float | None = None) -> str:
+        """Keeps the present state of an overlay under a name, for `rollback`. Returns the name."""
+        label = name or f"snapshot-{secrets.token_hex(4)}"
+        self._overlays.command("snapshot", volume, timeout, label)
+        return label
+
+    def rollback(self, name: str, *, volume: Volume = None, timeout: float | None = None) -> None:
+        """Brings the overlay back to a state that `snapshot` has kept."""
+        self._overlays.command("rollback", volume, timeout, name)
+
+    def _change(self, timeout: float | None, **keys: Any) -> int:
+        number = (self._session.ask(timeout, **keys)).keys.get("number")
+        return number if isinstance(number, int) else 0
 
     def _begin(
         self,
