@@ -3,6 +3,9 @@
 
 use std::fmt;
 
+use serde::de::{Deserializer, Error, Visitor};
+use serde::{Serialize, Serializer};
+
 /// The kinds of amounts.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Kind {
@@ -120,6 +123,51 @@ impl fmt::Display for Amount {
         let units = self.kind.units();
         let (unit, times) = units.iter().filter(fits).max_by_key(|(_, times)| times).unwrap_or(&units[0]);
         write!(to, "{}{unit}", self.number / times)
+    }
+}
+
+impl Serialize for Amount {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(self)
+    }
+}
+
+/// A size, from a policy or a message.
+pub fn bytes<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Amount>, D::Error> {
+    from.deserialize_any(Kind::Bytes).map(Some)
+}
+
+/// A time.
+pub fn time<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Amount>, D::Error> {
+    from.deserialize_any(Kind::Time).map(Some)
+}
+
+/// A number of things.
+pub fn count<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Amount>, D::Error> {
+    from.deserialize_any(Kind::Count).map(Some)
+}
+
+impl Visitor<'_> for Kind {
+    type Value = Amount;
+
+    fn expecting(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.write_str("a number or a string such as \"64M\"")
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Amount, E> {
+        self.typed(text).map_err(E::custom)
+    }
+
+    fn visit_i64<E: Error>(self, number: i64) -> Result<Amount, E> {
+        self.visit_str(&number.to_string())
+    }
+
+    fn visit_u64<E: Error>(self, number: u64) -> Result<Amount, E> {
+        self.visit_str(&number.to_string())
+    }
+
+    fn visit_f64<E: Error>(self, number: f64) -> Result<Amount, E> {
+        self.visit_str(&number.to_string())
     }
 }
 

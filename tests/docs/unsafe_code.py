@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import written
+
 PAGE = "docs/threat-model.md"
 FOLDERS = ("src/abi", "src/kernel", "src/engine", "src/passes", "lind-boot/src")
 BEGIN, END = "<!-- unsafe: written by tests/docs/unsafe_code.py -->", "<!-- end of unsafe -->"
@@ -28,19 +30,11 @@ def table(top: Path) -> str:
     return "\n".join([*lines, *(f"| `{name}` | {count} |" for name, count in rows)])
 
 
-def parts(top: Path) -> tuple[str, str, str]:
-    """The text of the page before the table, the table, and the text after it."""
-    before, rest = (top / PAGE).read_text().split(BEGIN)
-    shown, after = rest.split(END)
-    return before, shown.strip(), after
-
-
 def wrong(top: Path) -> Iterator[str]:
-    if parts(top)[1] != table(top):
+    if written.between(top / PAGE, BEGIN, END)[1] != table(top):
         yield "the table of unsafe code is not the source's: tests/docs/unsafe_code.py writes it"
 
 
 if __name__ == "__main__":
     here = Path(__file__).resolve().parents[2]
-    head, _, tail = parts(here)
-    (here / PAGE).write_text(f"{head}{BEGIN}\n{table(here)}\n{END}{tail}")
+    written.write(here / PAGE, BEGIN, END, table(here))

@@ -5,9 +5,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use serde::{Deserialize, Serialize};
 
 use super::publish::Published;
-use crate::amount::{Amount, Kind};
+use crate::amount::{self, Amount, Kind};
 
 /// Options of `run`, and the command.
 #[derive(Args, Debug, Default)]
@@ -69,36 +70,75 @@ impl From<LearnOptions> for RunOptions {
 }
 
 /// Limits of all programs together.
-#[derive(Args, Debug, Default, Clone)]
+#[derive(Args, Clone, PartialEq, Eq, Debug, Default, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
 pub struct Amounts {
     /// Limit the memory of all programs together, such as 64M or 2G
     #[arg(long, value_name = "SIZE", value_parser = |text: &str| Kind::Bytes.typed(text))]
+    #[serde(deserialize_with = "amount::bytes")]
     pub memory: Option<Amount>,
     /// Limit the processor time of all programs together, such as 10s or 2m
     #[arg(long, value_name = "TIME", value_parser = |text: &str| Kind::Time.parse(text))]
+    #[serde(deserialize_with = "amount::time")]
     pub cpu: Option<Amount>,
     /// Limit the number of processes at one time
     #[arg(long, value_name = "COUNT", value_parser = |text: &str| Kind::Count.parse(text))]
+    #[serde(deserialize_with = "amount::count")]
     pub cages: Option<Amount>,
     /// Limit the number of open files at one time
     #[arg(long, value_name = "COUNT", value_parser = |text: &str| Kind::Count.parse(text))]
+    #[serde(deserialize_with = "amount::count")]
     pub files: Option<Amount>,
+    /// Limit the number of threads at one time
+    #[arg(long, value_name = "COUNT", value_parser = |text: &str| Kind::Count.parse(text))]
+    #[serde(deserialize_with = "amount::count")]
+    pub threads: Option<Amount>,
     /// Limit the bytes written to files, such as 100M
     #[arg(long, value_name = "SIZE", value_parser = |text: &str| Kind::Bytes.typed(text))]
+    #[serde(deserialize_with = "amount::bytes")]
     pub disk: Option<Amount>,
 }
 
 impl Amounts {
-    /// The amount of a limit.
-    pub fn named(&self, limit: &str) -> Option<Amount> {
-        match limit {
-            "memory" => self.memory,
-            "cpu" => self.cpu,
-            "cages" => self.cages,
-            "files" => self.files,
-            "disk" => self.disk,
-            _ => None,
+    /// The limits by name.
+    pub fn each(&mut self) -> [(&'static str, &mut Option<Amount>); 6] {
+        let Amounts { memory, cpu, cages, files, threads, disk } = self;
+        [("memory", memory), ("cpu", cpu), ("cages", cages), ("files", files), ("threads", threads), ("disk", disk)]
+    }
+
+    /// Whether this is the name of a limit.
+    pub fn has(name: &str) -> bool {
+        Amounts::default().each().iter().any(|(known, _)| *known == name)
+    }
+
+    /// The limits that are set.
+    pub fn set(&self) -> Vec<(&'static str, Amount)> {
+        self.clone().each().into_iter().filter_map(|(name, amount)| Some((name, (*amount)?))).collect()
+    }
+
+    /// Limits with amounts by name.
+    pub fn of(amount: impl Fn(&'static str) -> Option<Amount>) -> Amounts {
+        let mut all = Amounts::default();
+        all.each().into_iter().for_each(|(name, limit)| *limit = amount(name));
+        all
+    }
+
+    /// These limits, or else the `others`.
+    pub fn or(&self, others: &Amounts) -> Amounts {
+        self.with(others, Option::or)
+    }
+
+    /// The larger ones of limits that both have.
+    pub fn widened(&self, by: &Amounts) -> Amounts {
+        self.with(by, |one, other| one.zip(other).map(|(one, other)| one.max(other)))
+    }
+
+    fn with(&self, others: &Amounts, of: fn(Option<Amount>, Option<Amount>) -> Option<Amount>) -> Amounts {
+        let (mut all, mut others) = (self.clone(), others.clone());
+        for ((_, one), (_, other)) in all.each().into_iter().zip(others.each()) {
+            *one = of(*one, *other);
         }
+        all
     }
 }
 
@@ -226,7 +266,8 @@ pub enum How {
 }
 
 /// The networks that programs may have.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Network {
     /// No network
     None,

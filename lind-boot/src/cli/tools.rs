@@ -1,5 +1,6 @@
 //! Options of the commands that look at programs, and of one for lind-boot itself.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -32,7 +33,7 @@ pub struct Explain {
     pub json: bool,
     /// The grates with their options, and the program
     #[arg(required = true, value_name = "PROGRAM", trailing_var_arg = true, allow_hyphen_values = true)]
-    pub program: Vec<String>,
+    pub program: Vec<OsString>,
 }
 
 /// Options of `inspect`.

@@ -26,7 +26,8 @@ use super::settings::{self, Inside};
 use super::state_files;
 use crate::files::open_as;
 use crate::plan::grates::Folders;
-use crate::plan::step::{self, Grates, HostFile, Setting, Step, Value, joined};
+use crate::plan::step::{self, HostFile, Setting, Step, Value, joined};
+use crate::plan::words::{Found, Names, declared as option, read};
 
 /// The grate that `%}` starts.
 const BRACKET: &str = "bracket_grate";
@@ -76,7 +77,7 @@ pub fn open(
     }
     let known = Known { grates: &grates, engine };
     declared(&mut steps, &known)?;
-    let (mut further, count) = step::read(typed, &known)?;
+    let (mut further, count) = read(typed, &known)?;
     let mut files = Files { known: &known, files: Vec::new(), explains, root, count: 0 };
     if files.chain(&mut steps)? {
         files.chain(&mut further)?;
@@ -133,24 +134,26 @@ struct Known<'a> {
     engine: &'a Engine,
 }
 
-impl Known<'_> {
-    fn find(&self, name: &str) -> Option<&Installed> {
-        self.grates.iter().find(|grate| grate.name.to_bytes() == name.as_bytes())
-    }
-}
-
-impl Grates for Known<'_> {
-    fn has(&self, name: &str) -> bool {
-        self.find(name).is_some()
+impl Names for Known<'_> {
+    /// Other words may be programs of the root, and what follows those belongs to them.
+    fn find(&self, word: &OsStr) -> Result<Found> {
+        let grate = word.to_str().filter(|name| self.grate(name).is_some());
+        Ok(if grate.is_some() { Found::Grate } else { Found::Program })
     }
 
     fn manifest(&self, name: &str) -> Option<Manifest> {
-        let grate = self.find(name)?;
+        let grate = self.grate(name)?;
         let path = grate.path.to_string_lossy();
         match self.engine.manifest(grate.file.as_fd(), &path) {
             Err(error) if error.untrusted => self.engine.manifest(grate.source.as_ref()?.as_fd(), &path).ok(),
             manifest => manifest.ok(),
         }
+    }
+}
+
+impl Known<'_> {
+    fn grate(&self, name: &str) -> Option<&Installed> {
+        self.grates.iter().find(|grate| grate.name.to_bytes() == name.as_bytes())
     }
 }
 
@@ -168,7 +171,7 @@ fn declared(chain: &mut [Step], known: &Known<'_>) -> Result<()> {
         {
             for setting in &mut step.settings {
                 let Some(uses) = setting.value.uses() else { continue };
-                let takes = step::declared(&manifest, &setting.name).filter(|takes| uses.contains(&takes.what));
+                let takes = option(&manifest, &setting.name).filter(|takes| uses.contains(&takes.what));
                 let takes = takes.with_context(|| {
                     let (grate, option) = (&step.grate, &setting.name);
                     format!("{grate}: this grate is of another version: it takes no such value for {option}")
@@ -198,7 +201,7 @@ impl Files<'_> {
     /// grates were found: behind another program nothing is opened.
     fn chain(&mut self, chain: &mut [Step]) -> Result<bool> {
         for step in chain {
-            if !self.known.has(&step.grate) {
+            if self.known.grate(&step.grate).is_none() {
                 return Ok(false);
             }
             self.count += 1;

@@ -8,11 +8,12 @@
 
 use std::ops::Range;
 
-use anyhow::{Result, anyhow};
+use anyhow::Result;
 use serde_json::{Value, json};
 use toml::Spanned;
 use toml::de::{DeInteger, DeTable, DeValue};
 
+use super::source::Source;
 use crate::amount::Kind;
 
 /// The largest file, in bytes.
@@ -23,39 +24,24 @@ pub const MOST: u64 = 1 << 20;
 /// # Errors
 /// An error NAME:LINE:COLUMN: MISTAKE.
 pub fn from_toml(name: &str, text: &str) -> Result<String> {
-    let source = Source { name, text };
+    let document = Document(Source { name, text });
     if text.len() as u64 > MOST {
-        return Err(source.error(0, "more than 1 MiB"));
+        return Err(document.error(0, "more than 1 MiB"));
     }
     let table = DeTable::parse(text)
-        .map_err(|error| source.error(error.span().map_or(0, |span| span.start), error.message()))?;
-    Ok(source.table(table.get_ref(), 0..0)?.to_string())
+        .map_err(|error| document.error(error.span().map_or(0, |span| span.start), error.message()))?;
+    Ok(document.table(table.get_ref(), 0..0)?.to_string())
 }
 
-/// The text of a file, and its name for messages.
-pub struct Source<'a> {
-    /// The name.
-    pub name: &'a str,
-    /// The text.
-    pub text: &'a str,
-}
+struct Document<'a>(Source<'a>);
 
-impl Source<'_> {
-    /// The line and the column of a byte, from 1.
-    pub fn place(&self, at: usize) -> (usize, usize) {
-        let before = self.text.get(..at).unwrap_or(self.text);
-        let line = before.rsplit('\n').next().unwrap_or_default();
-        (before.matches('\n').count() + 1, line.chars().count() + 1)
-    }
-
-    /// An error NAME:LINE:COLUMN: MISTAKE.
-    pub fn error(&self, at: usize, what: &str) -> anyhow::Error {
-        let (line, column) = self.place(at);
-        anyhow!("{}:{line}:{column}: {what}", self.name)
+impl Document<'_> {
+    fn error(&self, at: usize, what: &str) -> anyhow::Error {
+        self.0.error(at, "", what)
     }
 
     fn node(&self, at: usize, kind: &str, content: Vec<Value>) -> Value {
-        let (line, column) = self.place(at);
+        let (line, column) = self.0.place(at);
         [json!(line), json!(column), json!(kind)].into_iter().chain(content).collect()
     }
 
@@ -118,7 +104,7 @@ mod tests {
 
     #[test]
     fn values_have_places() {
-        let text = "b = \"64M\"\na = [1.5, true]\n[t]\nx.y = -0x10\n\"ü\".z = 0xffffffffffffffff\n";
+        let text = "b = \"64M\"\na = [1.5, true]\n[t]\nx.y = -16\n\"ü\".z = 0xffffffffffffffff\n";
         let value: Value = serde_json::from_str(&from_toml("f", text).unwrap()).unwrap();
         let wanted = json!([
             1,

@@ -6,7 +6,7 @@ use anyhow::{Result, anyhow, bail, ensure};
 use lind_engine::code::manifest::Use;
 use lind_kernel::text::is_seen;
 
-use super::policy::{HASH, LIMITS, Policy, ProgramRules};
+use super::policy::{HASH, Policy};
 use super::protection;
 use super::step::{Setting, Step, Value};
 use super::volume::{Tmpfs, Volume, changed};
@@ -32,8 +32,8 @@ pub fn grates(
     // not those that a grate makes for the program.
     let own = own_sockets(volumes);
     line.extend(network(options, policy, notes.map(|[_, network, _]| network.as_str()), own)?);
-    for program in &policy.program {
-        line.extend(clamp(program)?);
+    for (name, rules) in &policy.program {
+        line.extend(clamp(name, rules)?);
     }
     line.extend(lists(policy));
     // Nearest to the command, to see the command's own calls, and not those that grates make to
@@ -111,8 +111,7 @@ fn overlays(volumes: &[Volume], hint: bool) -> Vec<Step> {
 
 /// The limits of all programs together: those of the options, or else of the policy.
 pub fn limited(amounts: &Amounts, policy: &Policy) -> Vec<(&'static str, Amount)> {
-    let amount = |limit: &&'static str| Some((*limit, amounts.named(limit).or_else(|| policy.limit(limit))?));
-    LIMITS.iter().filter_map(amount).collect()
+    amounts.or(&policy.limits).set()
 }
 
 fn amount(amount: Amount) -> Value {
@@ -134,19 +133,15 @@ pub fn limit((limit, of): (&str, Amount)) -> Setting {
 }
 
 /// The grate for one program and all that it starts.
-fn clamp(program: &ProgramRules) -> Result<Option<Step>> {
-    let inside = [
-        writing(&program.rules),
-        network(&Options::default(), &program.rules, None, Vec::new())?,
-        lists(&program.rules),
-    ];
+fn clamp(program: &str, rules: &Policy) -> Result<Option<Step>> {
+    let inside = [writing(rules), network(&Options::default(), rules, None, Vec::new())?, lists(rules)];
     let inside: Vec<_> = inside.into_iter().flatten().collect();
     if inside.is_empty() {
         return Ok(None);
     }
-    let step = match program.name.strip_prefix(HASH) {
+    let step = match program.strip_prefix(HASH) {
         Some(hash) => Step::new("program_grate").with("--hash", Value::text(hash)),
-        None => Step::new("program_grate").with("--path", Value::text(&program.name)),
+        None => Step::new("program_grate").with("--path", Value::text(program)),
     };
     Ok(Some(Step { inside: vec![inside], ..step }))
 }
@@ -155,13 +150,13 @@ fn clamp(program: &ProgramRules) -> Result<Option<Step>> {
 /// be reached: an amount is counted only if it is limited.
 fn noted_limits(amounts: &Amounts, policy: &Policy, notes: &str) -> Step {
     let mut step = limits(amounts, policy).unwrap_or_else(|| Step::new("resource_grate"));
-    let endless = |limit: &&str| match Kind::of(limit) {
+    let endless = |name: &str| match Kind::of(name) {
         Kind::Bytes => 1 << 50,
         Kind::Time => 360_000_000_000_000_000,
         Kind::Count => 1_000_000,
     };
-    let endless = LIMITS.iter().map(|name| limit((name, Amount { kind: Kind::of(name), number: endless(name) })));
-    for setting in endless {
+    let endless = Amounts::of(|name| Some(Amount { kind: Kind::of(name), number: endless(name) }));
+    for setting in endless.set().into_iter().map(limit) {
         if step.settings.iter().all(|set| set.name != setting.name) {
             step.settings.push(setting);
         }
@@ -190,16 +185,16 @@ fn lists(policy: &Policy) -> Option<Step> {
 
 /// Whether any host may be reached.
 pub fn reaches_others(options: &Options, policy: &Policy) -> bool {
-    has_network(options, policy) || options.allow.iter().chain(&policy.allow).next().is_some()
+    has_network(options, policy) || options.allow.iter().chain(policy.allow.iter().flatten()).next().is_some()
 }
 
 fn has_network(options: &Options, policy: &Policy) -> bool {
-    options.network.map_or(policy.network, |network| network == Network::Host)
+    options.network.or(policy.network) == Some(Network::Host)
 }
 
 /// The grate for the network. The host's network without rules needs none.
 fn network(options: &Options, policy: &Policy, notes: Option<&str>, own: Vec<Setting>) -> Result<Option<Step>> {
-    let rules = options.allow.iter().chain(&policy.allow);
+    let rules = options.allow.iter().chain(policy.allow.iter().flatten());
     let free = has_network(options, policy);
     ensure!(
         !free || options.publish.is_empty(),
@@ -315,6 +310,7 @@ mod tests {
     use std::ffi::OsStr;
     use std::os::unix::ffi::OsStrExt;
 
+    use super::super::policy::Protect;
     use super::super::step;
     use super::*;
 
@@ -387,7 +383,7 @@ mod tests {
             "resource_grate --memory=1G --cages=256 --files=4096 --write-bytes=file=5M net_grate --allow=any unix:/tmp/* \
              --allow=any unix:/home/user/* --allow=any unix:@* --loopback=own"
         );
-        policy.network = true;
+        policy.network = Some(Network::Host);
         assert!(!has(&grates(&options, &policy, &[], None, None).unwrap(), "net_grate"));
         let none = Options { network: Some(Network::None), ..Options::default() };
         assert!(has(&grates(&none, &policy, &[], None, None).unwrap(), "net_grate"));
@@ -418,14 +414,11 @@ mod tests {
 
     #[test]
     fn a_program_has_a_chain_of_its_own() {
-        let rules = Policy { network: true, programs: Some(Vec::new()), ..Policy::default() };
-        let program = |rules: &Policy| ProgramRules { name: "/bin/git".into(), rules: rules.clone() };
-        assert_eq!(
-            shown(&clamp(&program(&rules)).unwrap()),
-            "program_grate --path=/bin/git %{ seccomp_grate --program= %}"
-        );
-        assert!(clamp(&program(&Policy { network: true, ..Policy::default() })).unwrap().is_none());
-        let none = shown(&clamp(&program(&Policy::default())).unwrap());
+        let rules = Policy { network: Some(Network::Host), programs: Some(Vec::new()), ..Policy::default() };
+        let clamp = |rules: &Policy| clamp("/bin/git", rules);
+        assert_eq!(shown(&clamp(&rules).unwrap()), "program_grate --path=/bin/git %{ seccomp_grate --program= %}");
+        assert!(clamp(&Policy { network: Some(Network::Host), ..Policy::default() }).unwrap().is_none());
+        let none = shown(&clamp(&Policy::default()).unwrap());
         assert_eq!(none, "program_grate --path=/bin/git %{ net_grate --loopback=own %}");
     }
 
@@ -433,8 +426,8 @@ mod tests {
     fn what_is_learned_is_counted() {
         let notes = ["/l", "/n", "/f"].map(str::to_owned);
         let policy = Policy {
-            network: true,
-            limits: vec![("cages".into(), Kind::Count.parse("5").unwrap())],
+            network: Some(Network::Host),
+            limits: Amounts { cages: Kind::Count.parse("5").ok(), ..Amounts::default() },
             ..Policy::default()
         };
         let line = shown(&grates(&Options::default(), &policy, &[], Some(&notes), None).unwrap());
@@ -448,7 +441,8 @@ mod tests {
     #[test]
     fn names_are_protected_in_what_can_be_changed() {
         let volume = |read_only| Volume { host: "/etc".into(), guest: "/p".into(), read_only, overlay: None };
-        let policy = Policy { protect: vec![".git/hooks".into(), ".envrc".into()], ..Policy::default() };
+        let protect = Protect { names: vec![".git/hooks".into(), ".envrc".into()], ..Protect::default() };
+        let policy = Policy { protect, ..Policy::default() };
         let protection = |policy: &Policy, volumes: &[Volume]| filter(protection::settings(policy, volumes), policy);
         let line = shown(&protection(&policy, &[volume(false)]));
         assert_eq!(line, "write_filter_grate --errno=EROFS --protect=/p/.git/hooks --protect=/p/.envrc");

@@ -9,9 +9,10 @@ use anyhow::{Context, Result, ensure};
 use serde_json::json;
 
 use super::line;
-use super::policy::{LIMITS, Policy};
+use super::policy::Policy;
 use super::relative;
 use super::step::{self, Setting, Step, Value};
+use crate::cli::sandbox::Amounts;
 
 /// The option of a grate that takes rules while it runs.
 const LIVE: &str = "--live";
@@ -78,21 +79,20 @@ impl Rule {
     /// Parses KEY=VALUE, where KEY is one of a policy's, or HOST[:PORT] and rules of the net grate.
     fn parse(text: &str, volumes: &[PathBuf]) -> Result<Rule> {
         ensure!(!text.contains(['\0', '\n']), "a rule has no line breaks");
-        let Some((key, value)) = text.split_once('=').filter(|(key, _)| KEYS.contains(key) || LIMITS.contains(key))
-        else {
+        let Some((key, value)) = text.split_once('=').filter(|(key, _)| KEYS.contains(key) || Amounts::has(key)) else {
             return Ok(Rule::Net(line::net_rule(text)?));
         };
-        if LIMITS.contains(&key) {
-            let policy = Policy::of_rule("limits", &json!({key: value}))?;
-            let (limit, amount) = policy.limits.into_iter().next().context("no amount")?;
-            return Ok(Rule::Limit(line::limit((&limit, amount))));
+        if Amounts::has(key) {
+            let policy = Policy::of_rule("limits", json!({key: value}))?;
+            let limit = policy.limits.set().into_iter().next().context("no amount")?;
+            return Ok(Rule::Limit(line::limit(limit)));
         }
-        let policy = relative::resolved(&Policy::of_rule(key, &json!([value]))?, volumes)?;
+        let policy = relative::resolved(&Policy::of_rule(key, json!([value]))?, volumes)?;
         let rule = match key {
             "read" => Rule::Read(policy.read.unwrap_or_default()),
             "write" => Rule::Write(policy.write.unwrap_or_default()),
             _ => {
-                let names = policy.protect.iter();
+                let names = policy.protect.names.iter();
                 let below = names.flat_map(|name| volumes.iter().map(move |volume| (volume, name)));
                 Rule::Write(below.map(|(volume, name)| format!("{}/{name}", volume.display())).collect())
             }
@@ -293,9 +293,9 @@ mod tests {
 
     fn live() -> Live {
         let net = Step::new("net_grate").with("--allow", Value::text("out a.example 1"));
-        let policy = Policy::of_rule("limits", &json!({"memory": "1G"})).unwrap();
-        let (name, amount) = policy.limits[0].clone();
-        let resource = Step { settings: vec![line::limit((&name, amount))], ..Step::new("resource_grate") };
+        let policy = Policy::of_rule("limits", json!({"memory": "1G"})).unwrap();
+        let settings = policy.limits.set().into_iter().map(line::limit).collect();
+        let resource = Step { settings, ..Step::new("resource_grate") };
         let line = made_live(vec![resource, net, Step::new("seccomp_grate")]);
         assert_eq!(names(&line), ["resource", "write_filter", "net"]);
         Live::of(&line, vec!["/p".into(), "/q".into()])

@@ -1,5 +1,6 @@
 //! The permissions of a run as values: policies, volumes, and the grates of a line.
 
+mod checked;
 pub mod document;
 pub mod found;
 pub mod grates;
@@ -12,11 +13,13 @@ mod protection;
 pub mod relative;
 mod repository;
 pub mod said;
+mod source;
 pub mod stack;
 pub mod state;
 pub mod step;
 pub mod typed;
 pub mod volume;
+pub mod words;
 
 /// The home directory, in memory like /tmp.
 pub const HOME: &str = "/home/user";

@@ -1,68 +1,87 @@
 //! Policies: the permissions of a sandbox, as a TOML file. The policies that come with lind-boot
 //! are such files too (`policies/`).
+//!
+//! The fields of [`Policy`] are the keys of a policy, and their comments are the list of keys in
+//! `docs/sandbox.md`, which `tests/docs/policy_keys.py` writes.
 
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
-use std::ops::Range;
 use std::path::PathBuf;
 
-use anyhow::{Context, Result, anyhow, bail, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use lind_kernel::text::is_seen;
-use serde_json::Value;
-use toml::Spanned;
-use toml::de::{DeTable, DeValue};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{Map, Value};
 
-use super::relative::{is_relative, is_sound};
-use crate::amount::{Amount, Kind};
+use super::checked;
+pub use super::checked::HASH;
+use super::source::Source;
+use crate::cli::sandbox::{Amounts, Network};
 use crate::config;
 use crate::named::{Changed, For, Named};
 
 /// The contents of a policy file. Options of the command line take precedence.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub struct Policy {
-    /// Whether programs may use the host's network, within the rules.
-    pub network: bool,
-    /// The hosts that they may reach, as rules of the net grate.
-    pub allow: Vec<String>,
-    /// Whether all volumes are read-only.
+    /// `"none"` or `"host"`: whether programs may use the host's network
+    pub network: Option<Network>,
+    /// the hosts that may be reached, as `--allow` has them, such as `"example.org:443"`
+    pub allow: Option<Vec<String>>,
+    /// true: no volume can be changed
     pub read_only: bool,
-    /// The names in each volume that may not be changed.
-    pub protect: Vec<String>,
-    /// Whether each name that begins with a dot may not be changed either.
-    pub hidden: bool,
-    /// The names that may be changed in spite of that; `*` and `?` match as in a shell.
-    pub except: Vec<String>,
-    /// The limits: name and amount.
-    pub limits: Vec<(String, Amount)>,
-    /// The only system calls that may be made.
+    /// names in each volume that cannot be changed or created, such as `"**/.git/hooks"`; or a
+    /// table
+    #[serde(deserialize_with = "checked::list_or_table")]
+    pub protect: Protect,
+    /// the only system calls
+    #[serde(deserialize_with = "checked::calls")]
     pub calls: Option<Vec<String>>,
-    /// The only files that may be read or asked about, beside those that may be written: patterns.
+    /// the only files to read or to ask about, beside those of `write` and `programs`
+    #[serde(deserialize_with = "checked::patterns")]
     pub read: Option<Vec<String>>,
-    /// The only files that may be changed: patterns.
+    /// the only files to change, make and remove
+    #[serde(deserialize_with = "checked::patterns")]
     pub write: Option<Vec<String>>,
-    /// The only programs that may be run: patterns.
+    /// the only programs that may be run
+    #[serde(deserialize_with = "checked::patterns")]
     pub programs: Option<Vec<String>>,
-    /// The rules that apply to single programs.
-    pub program: Vec<ProgramRules>,
+    /// a table of limits of all programs together
+    pub limits: Amounts,
+    /// for a program, and all that it starts, a table with less: network, allow, read, write,
+    /// programs
+    #[serde(deserialize_with = "programs")]
+    pub program: BTreeMap<String, Policy>,
 }
 
-/// The rules of one program, and of all that it starts.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct ProgramRules {
-    /// Its path in the guest, or `blake3:` and the hash of its file.
-    pub name: String,
-    /// The program's own rules for its network, files and programs, within those of the sandbox.
-    pub rules: Policy,
+/// The names in volumes that may not be changed.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Protect {
+    /// the names
+    #[serde(deserialize_with = "checked::protected", skip_serializing_if = "Vec::is_empty")]
+    pub names: Vec<String>,
+    /// true: also each name that begins with a dot, in any directory
+    pub hidden: bool,
+    /// names that can be changed in spite of that; `*` and `?` match as in a shell
+    #[serde(deserialize_with = "checked::excepted", skip_serializing_if = "Vec::is_empty")]
+    pub except: Vec<String>,
 }
 
-/// The prefix of a program's name that is the hash of its file.
-pub const HASH: &str = "blake3:";
+impl From<Vec<String>> for Protect {
+    fn from(names: Vec<String>) -> Protect {
+        Protect { names, ..Protect::default() }
+    }
+}
 
-/// The names of limits.
-pub const LIMITS: [&str; 6] = ["memory", "cpu", "cages", "files", "threads", "disk"];
-
-/// The keys of a policy.
-const KEYS: [&str; 10] =
-    ["network", "allow", "read-only", "protect", "calls", "read", "write", "programs", "program", "limits"];
+/// The rules of programs. The rules of the sandbox decide whether there is a network.
+fn programs<'de, D: Deserializer<'de>>(from: D) -> Result<BTreeMap<String, Policy>, D::Error> {
+    let mut all: BTreeMap<String, Policy> = checked::programs(from)?;
+    for rules in all.values_mut().filter(|rules| rules.allow.is_none()) {
+        rules.network.get_or_insert(Network::Host);
+    }
+    Ok(all)
+}
 
 /// The policies that come with lind-boot.
 const KNOWN: [(&str, &str); 4] = [
@@ -97,107 +116,23 @@ impl Policy {
     /// Parses the text of a policy; `option` names it in messages.
     ///
     /// # Errors
-    /// A mistake, with its line and column.
+    /// A mistake, with its line, column and key.
     pub fn parse(option: &str, text: &str) -> Result<Policy> {
-        let source = Source { option, text };
-        let table = DeTable::parse(text).map_err(|error| source.error(error.span(), error.message().to_owned()))?;
-        let mut policy = Policy::default();
-        for (key, value) in table.get_ref() {
-            let name = key.get_ref().as_ref();
-            let Err(error) = policy.take(name, &plain(value.get_ref())) else { continue };
-            // In an unknown key, the key is the mistake, not its value.
-            let unknown = !KEYS.contains(&name);
-            let span = if unknown { key.span() } else { place_of(name, value) };
-            return Err(source.error(Some(span), format!("{name}: {error:#}")));
-        }
-        Ok(policy)
+        let is_unlearned = toml::de::DeTable::parse(text).is_ok_and(|table| table.get_ref().contains_key(UNLEARNED));
+        ensure!(
+            !is_unlearned,
+            "{option}: the policy is empty, because no run that it learns from has ended; learn into it again, or remove it"
+        );
+        Source { name: option, text }.read()
     }
 
     /// A policy with this key alone.
     ///
     /// # Errors
     /// A mistake in the value.
-    pub fn of_rule(key: &str, value: &Value) -> Result<Policy> {
-        let mut policy = Policy::default();
-        policy.take(key, value).with_context(|| key.to_owned())?;
-        Ok(policy)
-    }
-
-    fn take(&mut self, key: &str, value: &Value) -> Result<()> {
-        match key {
-            "network" => {
-                self.network = match value.as_str() {
-                    Some("none") => false,
-                    Some("host") => true,
-                    _ => bail!("must be \"none\" or \"host\""),
-                }
-            }
-            "allow" => self.allow = texts(value)?,
-            "read-only" => self.read_only = value.as_bool().context("must be true or false")?,
-            "protect" if value.is_object() => {
-                for (key, value) in value.as_object().into_iter().flatten() {
-                    self.take_protect(key, value).with_context(|| key.clone())?;
-                }
-            }
-            "protect" => {
-                self.protect = texts(value)?;
-                let wrong = |name: &&String| {
-                    name.starts_with('/') || name.split('/').any(|part| part == ".." || part.is_empty())
-                };
-                if let Some(name) = self.protect.iter().find(wrong) {
-                    bail!("{name}: must be relative to each volume, without `..`");
-                }
-                let stars = |name: &&String| name.split('/').skip(1).any(|part| part == "**");
-                if let Some(name) = self.protect.iter().find(stars) {
-                    bail!("{name}: `**` is allowed only at the beginning, as in `**/NAME`");
-                }
-            }
-            "program" => {
-                for (name, rules) in value.as_object().context("must be a table of tables")? {
-                    self.program.push(ProgramRules::parse(name, rules).with_context(|| format!("{name:?}"))?);
-                }
-            }
-            "unlearned" => bail!(
-                "the policy is empty, because no run that it learns from has ended; learn into it again, or remove it"
-            ),
-            "calls" => {
-                let calls = texts(value)?;
-                if let Some(wrong) = calls.iter().find(|name| lind_abi::syscall_named(name).is_none()) {
-                    bail!("{wrong}: not a system call; `lind-boot syscalls` lists them");
-                }
-                self.calls = Some(calls);
-            }
-            "read" => self.read = Some(patterns(value)?),
-            "write" => self.write = Some(patterns(value)?),
-            "programs" => self.programs = Some(patterns(value)?),
-            "limits" => {
-                for (limit, amount) in value.as_object().context("must be a table")? {
-                    if !LIMITS.contains(&limit.as_str()) {
-                        bail!("{limit}: unknown limit; the limits are {}", LIMITS.join(", "));
-                    }
-                    let amount = match amount {
-                        Value::String(text) => text.clone(),
-                        Value::Number(number) => number.to_string(),
-                        _ => bail!("{limit}: must be a number or a string such as \"64M\""),
-                    };
-                    let amount = Kind::of(limit).typed(&amount);
-                    let amount = amount.map_err(|expected| anyhow!("{limit}: {expected}"))?;
-                    self.limits.push((limit.clone(), amount));
-                }
-            }
-            _ => bail!("unknown key; the keys are {}", KEYS.join(", ")),
-        }
-        Ok(())
-    }
-
-    fn take_protect(&mut self, key: &str, value: &Value) -> Result<()> {
-        match key {
-            "hidden" => self.hidden = value.as_bool().context("must be true or false")?,
-            "names" => self.take("protect", value)?,
-            "except" => texts(value)?.iter().try_for_each(|name| self.allow_name(name))?,
-            _ => bail!("unknown key; the keys are hidden, names and except"),
-        }
-        Ok(())
+    pub fn of_rule(key: &str, value: Value) -> Result<Policy> {
+        let table = Value::Object([(key.to_owned(), value)].into_iter().collect());
+        Policy::deserialize(table).with_context(|| key.to_owned())
     }
 
     /// Allows changes of a name that is protected in every directory.
@@ -205,18 +140,16 @@ impl Policy {
     /// # Errors
     /// A text that is not a single name.
     pub fn allow_name(&mut self, name: &str) -> Result<()> {
-        ensure!(
-            !name.is_empty() && !name.contains('/') && !matches!(name, "." | ".."),
-            "{name}: expected a name without a slash, in which `*` and `?` match as in a shell"
-        );
-        self.except.push(name.to_owned());
+        checked::single(name).map_err(anyhow::Error::msg)?;
+        self.protect.except.push(name.to_owned());
         Ok(())
     }
 
     /// The protected names, without those that may be changed in spite of that.
     pub fn protected(&self) -> impl Iterator<Item = &String> {
-        let excepted = |name: &str| self.except.iter().any(|except| except.eq_ignore_ascii_case(name));
-        self.protect.iter().filter(move |name| !name.strip_prefix("**/").is_some_and(excepted))
+        let Protect { names, except, .. } = &self.protect;
+        let excepted = |name: &str| except.iter().any(|except| except.eq_ignore_ascii_case(name));
+        names.iter().filter(move |name| !name.strip_prefix("**/").is_some_and(excepted))
     }
 
     /// Whether it lists calls, files or programs.
@@ -225,145 +158,40 @@ impl Policy {
     }
 
     /// The text of the policy's file, without the comments of the old one.
-    pub fn text(&self) -> String {
-        let mut text = format!("network = {}\n", quoted(if self.network { "host" } else { "none" }));
-        text += &list_text("allow", &self.allow);
-        let table = self.hidden || !self.except.is_empty();
-        if !table {
-            text += &list_text("protect", &self.protect);
-        }
-        text += &self.lists_text();
-        if self.read_only {
-            text.push_str("read-only = true\n");
-        }
-        if table {
-            text += &format!("\n[protect]\nhidden = {}\n", self.hidden);
-            text += &list_text("names", &self.protect);
-            text += &list_text("except", &self.except);
-        }
-        if !self.limits.is_empty() {
-            text.push_str("\n[limits]\n");
-        }
-        text.extend(self.limits.iter().map(|(limit, amount)| format!("{limit} = {}\n", quoted(&amount.to_string()))));
-        text.extend(self.program.iter().map(ProgramRules::text));
-        text
-    }
-
-    fn lists_text(&self) -> String {
-        let lists =
-            [("calls", &self.calls), ("read", &self.read), ("write", &self.write), ("programs", &self.programs)];
-        lists.iter().filter_map(|(key, all)| Some(list_text(key, all.as_ref()?))).collect()
-    }
-
-    /// The amount of a limit.
-    pub fn limit(&self, name: &str) -> Option<Amount> {
-        self.limits.iter().find(|(limit, _)| limit == name).map(|(_, amount)| *amount)
+    ///
+    /// # Errors
+    /// None that a policy can have.
+    pub fn text(&self) -> Result<String> {
+        Ok(table_text("", serde_json::to_value(self)?.as_object().context("a table")?))
     }
 }
 
-/// The text of a policy, for messages.
-struct Source<'a> {
-    option: &'a str,
-    text: &'a str,
-}
+/// The key of a policy that is being learned.
+pub const UNLEARNED: &str = "unlearned";
 
-impl Source<'_> {
-    /// An error OPTION:LINE:COLUMN: MISTAKE.
-    fn error(&self, span: Option<Range<usize>>, what: String) -> anyhow::Error {
-        let before = self.text.get(..span.map_or(0, |span| span.start)).unwrap_or(self.text);
-        let line = before.matches('\n').count() + 1;
-        let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
-        anyhow!("{}:{line}:{column}: {what}", self.option)
-    }
-}
-
-/// The place of a mistake in the value of a key: in a list or a table, the first member that is
-/// wrong alone.
-fn place_of(key: &str, value: &Spanned<DeValue<'_>>) -> Range<usize> {
-    let is_wrong = |value: Value| Policy::default().take(key, &value).is_err();
-    let wrong = match value.get_ref() {
-        DeValue::Array(all) => {
-            let one = all.iter().find(|one| is_wrong(Value::Array(vec![plain(one.get_ref())])));
-            one.map(Spanned::span)
+/// A table as TOML: its values, then the tables in it. Nothing stands for what has no effect.
+fn table_text(name: &str, table: &Map<String, Value>) -> String {
+    let shown = |value: &Value| match value {
+        Value::String(text) => Some(quoted(text)),
+        Value::Array(all) => {
+            let lines = all.iter().filter_map(Value::as_str).map(|one| format!("\n    {},", quoted(one)));
+            Some(format!("[{}{}]", lines.collect::<String>(), if all.is_empty() { "" } else { "\n" }))
         }
-        DeValue::Table(all) => {
-            let alone = |name: &str, one| Value::Object([(name.to_owned(), one)].into_iter().collect());
-            let one = all.iter().find(|(name, one)| is_wrong(alone(name.get_ref(), plain(one.get_ref()))));
-            one.map(|(name, one)| match one.get_ref() {
-                // In the table of a program, the key of its wrong rule.
-                DeValue::Table(rules) => {
-                    let wrong = |rule: &Value, key: &str| is_wrong(alone(name.get_ref(), alone(key, rule.clone())));
-                    let rule = rules.iter().find(|(key, rule)| wrong(&plain(rule.get_ref()), key.get_ref()));
-                    rule.map_or(name.span(), |(key, _)| key.span())
-                }
-                _ => one.span(),
-            })
-        }
-        _ => None,
+        Value::Null | Value::Bool(false) | Value::Object(_) => None,
+        other => Some(other.to_string()),
     };
-    wrong.unwrap_or_else(|| value.span())
-}
-
-/// Converts a TOML value to JSON. A value that JSON does not have becomes a text, which no key
-/// accepts.
-fn plain(value: &DeValue<'_>) -> Value {
-    match value {
-        DeValue::String(text) => Value::from(text.as_ref()),
-        DeValue::Boolean(is) => Value::from(*is),
-        DeValue::Integer(number) => i64::from_str_radix(number.as_str(), number.radix())
-            .map_or_else(|_| Value::from(number.as_str()), Value::from),
-        DeValue::Float(number) => {
-            number.as_str().parse::<f64>().map_or_else(|_| Value::from(number.as_str()), Value::from)
-        }
-        DeValue::Array(all) => all.iter().map(|one| plain(one.get_ref())).collect(),
-        DeValue::Table(all) => {
-            Value::Object(all.iter().map(|(key, one)| (key.get_ref().to_string(), plain(one.get_ref()))).collect())
-        }
-        DeValue::Datetime(time) => Value::from(time.to_string()),
+    let values = table.iter().filter_map(|(key, value)| Some(format!("{key} = {}\n", shown(value)?)));
+    let mut text: String = values.collect();
+    if !name.is_empty() && !text.is_empty() {
+        text.insert_str(0, &format!("\n[{name}]\n"));
     }
-}
-
-impl ProgramRules {
-    /// The keys of a program. The others are for the whole sandbox.
-    const KEYS: [&str; 5] = ["network", "allow", "read", "write", "programs"];
-
-    fn parse(name: &str, rules: &Value) -> Result<ProgramRules> {
-        let hash = name.strip_prefix(HASH).map(|digits| digits.len() == 64 && digits.bytes().all(is_digit));
-        if !hash.unwrap_or_else(|| name.starts_with('/')) {
-            bail!("must be a path that begins with /, or {HASH} and 64 hexadecimal digits");
-        }
-        // The rules of the sandbox decide whether there is a network.
-        let mut policy = Policy { network: true, ..Policy::default() };
-        for (key, value) in rules.as_object().context("must be a table")? {
-            if !Self::KEYS.contains(&key.as_str()) {
-                bail!("{key}: unknown key; the keys of a program are {}", Self::KEYS.join(", "));
-            }
-            policy.network &= key != "allow";
-            policy.take(key, value).with_context(|| key.clone())?;
-        }
-        Ok(ProgramRules { name: name.to_owned(), rules: policy })
-    }
-
-    fn text(&self) -> String {
-        let rules = &self.rules;
-        let mut text = format!("\n[program.{}]\n", quoted(&self.name));
-        if !rules.network {
-            text.push_str("network = \"none\"\n");
-        }
-        if !rules.allow.is_empty() {
-            text += &list_text("allow", &rules.allow);
-        }
-        text + &rules.lists_text()
-    }
-}
-
-fn list_text(key: &str, all: &[String]) -> String {
-    let lines = all.iter().map(|one| format!("\n    {},", quoted(one))).collect::<String>();
-    format!("{key} = [{lines}{}]\n", if all.is_empty() { "" } else { "\n" })
-}
-
-fn is_digit(byte: u8) -> bool {
-    matches!(byte, b'0'..=b'9' | b'a'..=b'f')
+    let tables = table.iter().filter_map(|(key, value)| Some((key, value.as_object()?)));
+    text.extend(tables.map(|(key, table)| {
+        let is_bare = key.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+        let key = if is_bare { key.clone() } else { quoted(key) };
+        table_text(&if name.is_empty() { key } else { format!("{name}.{key}") }, table)
+    }));
+    text
 }
 
 /// Whether the name of a policy is the path of a file.
@@ -405,30 +233,20 @@ fn quoted(text: &str) -> String {
     quoted
 }
 
-fn patterns(value: &Value) -> Result<Vec<String>> {
-    let all = texts(value)?;
-    if let Some(wrong) = all.iter().find(|pattern| is_relative(pattern) && !is_sound(pattern)) {
-        bail!("{wrong}: must begin with /, or be relative to each volume without `.` and `..`");
-    }
-    Ok(all)
-}
-
-fn texts(value: &Value) -> Result<Vec<String>> {
-    let all = value.as_array().context("must be a list of strings")?;
-    all.iter().map(|text| text.as_str().map(str::to_owned).context("must be a list of strings")).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::amount::Kind;
 
     #[test]
     fn the_policies_that_come_with_it_are_sound() {
         for (name, _) in KNOWN {
             let policy = Policy::named(name, &Changed::default()).unwrap();
-            assert!(!policy.network && policy.limit("memory").is_some(), "{name}");
+            assert!(policy.network != Some(Network::Host) && policy.limits.memory.is_some(), "{name}");
         }
-        assert!(Policy::named("agent", &Changed::default()).unwrap().protect.contains(&"**/.git/hooks".to_owned()));
+        assert!(
+            Policy::named("agent", &Changed::default()).unwrap().protect.names.contains(&"**/.git/hooks".to_owned())
+        );
         assert!(Policy::named("untrusted", &Changed::default()).unwrap().read_only);
     }
 
@@ -438,10 +256,12 @@ mod tests {
         let policy =
             parse("[program.\"/bin/git\"]\nwrite = [\"/p/**\"]\n[program.\"/bin/curl\"]\nnetwork = \"none\"\n")
                 .unwrap();
-        let [curl, git] = &policy.program[..] else { panic!("{policy:?}") };
-        assert_eq!((&*git.name, &git.rules.write, git.rules.network), ("/bin/git", &Some(vec!["/p/**".into()]), true));
-        assert!(!curl.rules.network && curl.rules.write.is_none());
-        assert_eq!(parse(&policy.text()).unwrap(), policy);
+        let (git, curl) = (&policy.program["/bin/git"], &policy.program["/bin/curl"]);
+        assert_eq!((&git.write, git.network), (&Some(vec!["/p/**".into()]), Some(Network::Host)));
+        assert!(curl.network == Some(Network::None) && curl.write.is_none());
+        assert_eq!(parse(&policy.text().unwrap()).unwrap(), policy);
+        let none = parse("[program.\"/a\"]\nallow = []\n").unwrap();
+        assert_eq!((none.program["/a"].network, parse(&none.text().unwrap()).unwrap()), (None, none));
         let hash = format!("[program.\"blake3:{}\"]\nprograms = []\n", "0a".repeat(32));
         assert!(parse(&hash).is_ok());
         for wrong in
@@ -455,48 +275,52 @@ mod tests {
     fn what_is_written_is_read_again() {
         let list = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
         let policy = Policy {
-            allow: list(&["example.org:443"]),
-            protect: list(&[".git/hooks"]),
-            hidden: true,
-            except: list(&[".gitignore", ".*.swp"]),
-            limits: vec![("memory".into(), Kind::Bytes.parse("64M").unwrap())],
+            allow: Some(list(&["example.org:443"])),
+            protect: Protect { names: list(&[".git/hooks"]), hidden: true, except: list(&[".gitignore", ".*.swp"]) },
+            limits: Amounts { memory: Kind::Bytes.parse("64M").ok(), ..Amounts::default() },
             calls: Some(list(&["read"])),
             read: Some(list(&["/a \"b\"\\c\n\u{7f}", "/**"])),
             write: Some(Vec::new()),
             ..Policy::default()
         };
-        assert_eq!(Policy::parse("--policy p.toml", &policy.text()).unwrap(), policy);
+        assert_eq!(Policy::parse("--policy p.toml", &policy.text().unwrap()).unwrap(), policy);
     }
 
     #[test]
     fn mistakes_are_told_with_line_and_column() {
         let wrong = |text: &str| format!("{:#}", Policy::parse("--policy p.toml", text).unwrap_err());
-        assert_eq!(wrong("network = 1"), "--policy p.toml:1:11: network: must be \"none\" or \"host\"");
-        assert!(wrong("netwrok = \"none\"").starts_with("--policy p.toml:1:1: netwrok: unknown"));
+        assert_eq!(wrong("network = 1"), "--policy p.toml:1:11: network: expected a string");
+        assert!(wrong("network = \"hots\"").ends_with("network: must be one of none, host; is host meant?"));
+        let unknown = wrong("netwrok = \"none\"");
+        assert!(unknown.starts_with("--policy p.toml:1:1: netwrok: unknown key; the keys are network, allow, "));
+        assert!(unknown.ends_with("; is network meant?"));
         assert!(wrong("protect = [\"/etc\"]").contains("relative"));
         assert!(wrong("protect = [\"a/../b\"]").contains("relative"));
         assert!(wrong("protect = [\"a/**/b\"]").contains("only at the beginning"));
-        assert!(wrong("[protect]\nexcept = [\"a/b\"]").contains("protect: except: a/b: expected a name"));
-        assert!(wrong("[protect]\nall = true").contains("protect: all: unknown"));
+        assert!(wrong("[protect]\nexcept = [\"a/b\"]").contains("protect.except[0]: a/b: expected a name"));
+        assert!(wrong("[protect]\nall = true").contains("protect.all: unknown"));
         assert!(wrong("read = [\"../etc\"]").contains("begin with /"));
         assert_eq!(
             wrong("calls = [\"raed\"]"),
-            "--policy p.toml:1:10: calls: raed: not a system call; `lind-boot syscalls` lists them"
+            "--policy p.toml:1:10: calls[0]: raed: not a system call; `lind-boot syscalls` lists them"
         );
         assert_eq!(
             wrong("[limits]\nmemory = \"1X\""),
-            "--policy p.toml:2:10: limits: memory: must be a size such as 64M, 1.5G"
+            "--policy p.toml:2:10: limits.memory: must be a size such as 64M, 1.5G"
         );
-        assert!(wrong("[limits]\nmemroy = 1").contains("memroy: unknown limit"));
+        assert!(wrong("[limits]\nmemroy = 1").contains("limits.memroy: unknown key; the keys are memory, "));
         assert!(
             Policy::named("nobody", &Changed::default()).is_err()
                 && Policy::named("./nowhere.toml", &Changed::default()).is_err()
         );
         assert!(wrong("network = ").starts_with("--policy p.toml:1:"));
         let nested = wrong("# one\nread = [\n  \"/a\",\n  \"../b\"]");
-        assert!(nested.starts_with("--policy p.toml:4:3: read: ../b: "), "{nested}");
-        assert!(wrong("[program.\"/a\"]\nread = []\nlimits = {}").starts_with("--policy p.toml:3:1: program: "));
+        assert!(nested.starts_with("--policy p.toml:4:3: read[1]: ../b: "), "{nested}");
+        assert!(
+            wrong("[program.\"/a\"]\nread = []\nlimits = {}")
+                .starts_with("--policy p.toml:3:1: program./a.limits: unknown key; the keys of a program are ")
+        );
         let unit = wrong("[limits]\nmemory = 100");
-        assert!(unit.starts_with("--policy p.toml:2:10: limits: memory: 100 has no unit"), "{unit}");
+        assert!(unit.starts_with("--policy p.toml:2:10: limits.memory: 100 has no unit"), "{unit}");
     }
 }

@@ -26,16 +26,16 @@ pub fn settings(policy: &Policy, volumes: &[Volume]) -> Vec<Setting> {
         settings.extend(
             linked.chain(hidden).filter_map(|path| inside(&path, volumes)).map(|path| option("--protect", &path)),
         );
-        if policy.hidden {
+        if policy.protect.hidden {
             settings.push(option("--hidden", &volume.guest));
         }
         // A file with a short name beside its own can be opened as `GIT~1`.
-        if policy.protect.iter().any(|name| name.starts_with("**/")) && has_short_names(&volume.host) {
+        if policy.protect.names.iter().any(|name| name.starts_with("**/")) && has_short_names(&volume.host) {
             settings.push(option("--protect", &volume.guest.join("**/*~?")));
         }
     }
-    if policy.hidden && !settings.is_empty() {
-        settings.push(option("--harmless", Path::new(&policy.except.join("/"))));
+    if policy.protect.hidden && !settings.is_empty() {
+        settings.push(option("--harmless", Path::new(&policy.protect.except.join("/"))));
     }
     for repository in &repositories {
         let own = policy.protected().filter_map(|name| name.strip_prefix(IN_GIT));
@@ -43,7 +43,7 @@ pub fn settings(policy: &Policy, volumes: &[Volume]) -> Vec<Setting> {
     }
     // A file of this name makes git take its directory for a repository, and use the `config`
     // beside it.
-    if policy.protect.iter().any(|name| name.starts_with(IN_GIT)) {
+    if policy.protect.names.iter().any(|name| name.starts_with(IN_GIT)) {
         for volume in changed() {
             settings.push(option("--confine", &volume.guest.join("**/HEAD")));
             settings.push(option("--inside", &volume.guest.join("**/.git")));
@@ -60,12 +60,13 @@ fn option(name: &'static str, path: &Path) -> Setting {
 /// The names at the top of a volume that are protected for their leading dot, as patterns of a
 /// policy.
 fn hidden(volume: &Volume, policy: &Policy) -> Vec<String> {
-    if !policy.hidden {
+    if !policy.protect.hidden {
         return Vec::new();
     }
     let entries = std::fs::read_dir(&volume.host).into_iter().flatten().filter_map(Result::ok);
     let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
-    let names = names.filter(|name| name.starts_with('.') && !policy.except.iter().any(|except| except == name));
+    let names =
+        names.filter(|name| name.starts_with('.') && !policy.protect.except.iter().any(|except| except == name));
     names.take(NAMES).map(|name| format!("**/{name}")).collect()
 }
 
@@ -92,6 +93,7 @@ fn where_links_lead(volume: &Volume, name: &str) -> Vec<PathBuf> {
 mod tests {
     use std::os::unix::fs::symlink;
 
+    use super::super::policy::Protect;
     use super::*;
 
     #[test]
@@ -108,8 +110,9 @@ mod tests {
         symlink("tools/vs", project.join(".vscode")).unwrap();
         symlink("nowhere", project.join(".envrc")).unwrap();
         let volume = Volume { host: project, guest: "/g".into(), read_only: false, overlay: None };
-        let protect = ["**/.git/hooks", "**/.vscode", "**/.envrc"].map(str::to_owned).to_vec();
-        let settings = settings(&Policy { protect, ..Policy::default() }, &[volume]);
+        let names = ["**/.git/hooks", "**/.vscode", "**/.envrc"].map(str::to_owned).to_vec();
+        let settings =
+            settings(&Policy { protect: Protect { names, ..Protect::default() }, ..Policy::default() }, &[volume]);
         let found = super::super::step::words(&[super::super::step::Step { settings, ..Default::default() }]);
         let found: Vec<_> = found[1..].iter().map(|word| word.to_str().unwrap()).collect();
         assert_eq!(found[3..5], ["--protect=/g/tools/hook", "--protect=/g/tools/vs"]);

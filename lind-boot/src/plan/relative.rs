@@ -26,8 +26,8 @@ pub fn is_sound(pattern: &str) -> bool {
 /// When the path of a volume would be taken for a pattern.
 pub fn resolved(policy: &Policy, volumes: &[PathBuf]) -> Result<Policy> {
     let mut policy = policy.clone();
-    for program in &mut policy.program {
-        program.rules = resolved(&program.rules, volumes)?;
+    for rules in policy.program.values_mut() {
+        *rules = resolved(rules, volumes)?;
     }
     for list in [&mut policy.read, &mut policy.write, &mut policy.programs].into_iter().flatten() {
         let all = std::mem::take(list);

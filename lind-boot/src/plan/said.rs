@@ -3,6 +3,7 @@
 //! (grates/sdk/c/core/explain.c).
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -12,7 +13,7 @@ use lind_abi::NR_ANY;
 use lind_engine::code::manifest::{Manifest, Role};
 use lind_kernel::text::is_seen;
 use lind_kernel::threei::outside_default;
-use serde_json::{Map, Value};
+use serde::Deserialize;
 
 /// The longest description, in bytes.
 const MOST: u64 = 1 << 20;
@@ -22,19 +23,22 @@ const MOST: u64 = 1 << 20;
 type Calls = BTreeMap<u32, Option<String>>;
 
 /// The description of a grate.
+#[derive(Deserialize)]
 pub struct Said {
-    /// The number of words behind its name that are its options.
-    pub words: usize,
     /// Notes that hold for all calls.
     pub notes: Vec<String>,
     /// The calls that it handles.
+    #[serde(default)]
     pub calls: Calls,
     /// The calls that it leaves alone though it handles all others.
+    #[serde(default)]
     pub left: Calls,
     /// The calls that a composer sees if a grate inside handles them, and when they enter; None if
     /// they never do.
+    #[serde(default)]
     pub handled: Calls,
     /// The calls that a composer sees if no grate inside handles them.
+    #[serde(default)]
     pub others: Calls,
 }
 
@@ -64,7 +68,7 @@ impl Said {
     ///
     /// # Errors
     /// The message that the grate prints with these options.
-    pub fn ask(root: &Path, folders: &[PathBuf], name: &str, line: &[String]) -> Result<Said> {
+    pub fn ask(root: &Path, folders: &[PathBuf], name: &str, line: &[OsString]) -> Result<Said> {
         let mut command = Command::new("/proc/self/exe");
         command.arg("--root").arg(root);
         for folder in folders {
@@ -90,18 +94,10 @@ impl Said {
     }
 
     fn parse(text: &str) -> Option<Said> {
-        let value: Value = serde_json::from_str(text).ok()?;
-        let list = |key: &str| value.get(key).map_or(Some(Calls::new()), |list| calls(list.as_object()?));
-        let note = |note: &Value| note.as_str().map(str::to_owned);
-        Some(Said {
-            // The first of its words is `--explain`.
-            words: usize::try_from(value.get("words")?.as_u64()?.checked_sub(1)?).ok()?,
-            notes: value.get("notes")?.as_array()?.iter().map(note).collect::<Option<_>>()?,
-            calls: list("calls")?,
-            left: list("left")?,
-            handled: list("handled")?,
-            others: list("others")?,
-        })
+        let said: Said = serde_json::from_str(text).ok()?;
+        let calls = [&said.calls, &said.left, &said.handled, &said.others];
+        let is_fit = |words: &String| words.chars().all(is_seen);
+        calls.iter().flat_map(|calls| calls.values().flatten()).all(is_fit).then_some(said)
     }
 
     /// The role for a call, in words. None if the call does not enter the grate.
@@ -117,15 +113,6 @@ impl Said {
 
 fn unknown() -> String {
     "unknown: it declares nothing".to_owned()
-}
-
-fn calls(list: &Map<String, Value>) -> Option<Calls> {
-    let call = |(nr, what): (&String, &Value)| match what {
-        Value::Null => Some((nr.parse().ok()?, None)),
-        Value::String(words) if words.chars().all(is_seen) => Some((nr.parse().ok()?, Some(words.clone()))),
-        _ => None,
-    };
-    list.iter().map(call).collect()
 }
 
 /// Reads a pipe up to a limit; a process that writes more gets a closed pipe.
@@ -145,9 +132,9 @@ mod tests {
     #[test]
     fn what_is_said_decides_and_the_manifest_has_the_rest() {
         let manifest = Manifest::parse(b"observes any\0alters open\0follows clone\0").unwrap();
-        let said = r#"{"words": 3, "notes": ["a"], "calls": {"2": null, "57": null, "4294967295": null, "0": "reads"}, "left": {"1": null}}"#;
+        let said = r#"{"notes": ["a"], "calls": {"2": null, "57": null, "4294967295": null, "0": "reads"}, "left": {"1": null}}"#;
         let said = Said::parse(said).unwrap();
-        assert_eq!((said.words, said.notes.len()), (2, 1));
+        assert_eq!(said.notes, ["a"]);
         let role = |nr| said.role(Some(&manifest), nr);
         assert_eq!(role(nr::read).as_deref(), Some("reads"));
         assert_eq!(role(nr::open).as_deref(), Some("may change or refuse"));
@@ -161,10 +148,9 @@ mod tests {
             "",
             "[]",
             "{}",
-            r#"{"words": 0, "notes": []}"#,
-            r#"{"words": 1, "notes": [], "calls": {"x": null}}"#,
-            r#"{"words": 1, "notes": [], "calls": {"1": "\u001b[2J"}}"#,
-            r#"{"words": 1, "notes": [3]}"#,
+            r#"{"notes": [], "calls": {"x": null}}"#,
+            r#"{"notes": [], "calls": {"1": "\u001b[2J"}}"#,
+            r#"{"notes": [3]}"#,
         ] {
             assert!(Said::parse(text).is_none(), "{text}");
         }

@@ -1,17 +1,23 @@
 //! `--stack FILE`: reads the grates of a command line, with their options and clamps, from TOML.
 //!
 //! The file can only have what a command line can: [`steps`] makes the same steps of it. Mistakes
-//! are reported with file, line and key.
+//! are reported with file, line, column and key.
 
 use std::ffi::OsString;
+use std::fmt;
 use std::path::Path;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow};
 use lind_engine::code::manifest::Manifest;
+use serde::Deserialize;
+use serde::de::value::SeqAccessDeserializer;
+use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use toml::Spanned;
-use toml::de::{DeTable, DeValue};
 
-use super::step::{self, Setting, Step, Value};
+use super::checked::Text;
+use super::source::Source;
+use super::step::{Setting, Step, Value};
+use super::words::settings as read_settings;
 
 /// The grate that `clamp` stands for.
 const CLAMP: &str = "namespace_grate";
@@ -41,7 +47,7 @@ pub struct Words {
 /// Reads a file.
 ///
 /// # Errors
-/// An error FILE:LINE: KEY: MISTAKE.
+/// An error FILE:LINE:COLUMN: KEY: MISTAKE.
 pub fn read(file: &Path) -> Result<Vec<Grate>> {
     let text = std::fs::read_to_string(file).with_context(|| format!("--stack {}", file.display()))?;
     parse(&file.display().to_string(), &text)
@@ -79,7 +85,7 @@ pub fn settings(words: &[String], manifest: &Manifest) -> Result<Vec<Setting>, S
     let words: Vec<OsString> = words.iter().map(OsString::from).collect();
     let (mut all, mut at) = (Vec::new(), 0);
     while at < words.len() {
-        let (settings, ends) = step::settings(&words, &mut at, manifest)?;
+        let (settings, ends) = read_settings(&words, &mut at, manifest)?;
         all.extend(settings);
         if ends {
             all.push(Setting::new("--", Value::Flag));
@@ -92,166 +98,195 @@ pub fn settings(words: &[String], manifest: &Manifest) -> Result<Vec<Setting>, S
 }
 
 fn parse(file: &str, text: &str) -> Result<Vec<Grate>> {
-    let source = Source { file, text };
-    let table = DeTable::parse(text).map_err(|error| {
-        let at = error.span().map_or(0, |span| span.start);
-        source.error(at, source.key_of_line(at), error.message())
-    })?;
-    let mut grates = None;
-    for (key, value) in table.get_ref() {
-        match key.get_ref().as_ref() {
-            "grate" => grates = Some(source.chain("grate", value)?),
-            other => return Err(source.error(key.span().start, other, "unknown key; the only key here is `grate`")),
-        }
-    }
-    grates.ok_or_else(|| anyhow!("{file}:1: grate: missing; expected at least one [[grate]]"))
+    let source = Source { name: file, text };
+    let File { grate } = source.read()?;
+    grate.into_iter().map(|entry| resolved(&source, entry)).collect()
 }
 
-/// The text of the file, for errors.
-struct Source<'a> {
-    file: &'a str,
-    text: &'a str,
+/// A file with the grates of a line.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    grate: Vec<Spanned<Entry>>,
 }
 
-impl Source<'_> {
-    fn error(&self, at: usize, key: &str, what: &str) -> anyhow::Error {
-        anyhow!("{}: {what}", self.place(at, key))
-    }
+/// A grate or a clamp in a file.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    name: Option<Spanned<Word>>,
+    options: Option<Spanned<Options>>,
+    clamp: Option<Spanned<Options>>,
+    inside: Option<Vec<Spanned<Entry>>>,
+    stacks: Option<Spanned<Vec<Vec<Spanned<Entry>>>>>,
+}
 
-    fn place(&self, at: usize, key: &str) -> String {
-        let line = self.text.bytes().take(at).filter(|&byte| byte == b'\n').count() + 1;
-        format!("{}:{line}: {key}", self.file)
-    }
+/// The options of a grate.
+enum Options {
+    /// Words, as one types them.
+    Words(Vec<Word>),
+    /// Names without dashes, and values, in the order of the file, which matters to some grates.
+    Table(Vec<(String, Spanned<Given>)>),
+}
 
-    /// The text before the `=` in the line of a syntax error.
-    fn key_of_line(&self, at: usize) -> &str {
-        let at = at.min(self.text.len());
-        let start = self.text.get(..at).and_then(|before| before.rfind('\n')).map_or(0, |newline| newline + 1);
-        let line = self.text.get(start..).and_then(|rest| rest.lines().next()).unwrap_or_default();
-        line.split('=').next().unwrap_or_default().trim()
-    }
+/// The value of an option.
+enum Given {
+    /// Whether an option without a value is given.
+    Flag(bool),
+    One(Word),
+    /// The option is given once for each.
+    Several(Vec<Spanned<Word>>),
+}
 
-    fn chain(&self, key: &str, value: &Spanned<DeValue<'_>>) -> Result<Vec<Grate>> {
-        let DeValue::Array(entries) = value.get_ref() else {
-            return Err(self.error(value.span().start, key, "must be an array of grates"));
+/// A text or a number.
+struct Word(String);
+
+fn resolved(source: &Source<'_>, entry: Spanned<Entry>) -> Result<Grate> {
+    let start = entry.span().start;
+    let wrong = |what: &str| source.error_at(start, what);
+    let Entry { name, options, clamp, inside, stacks } = entry.into_inner();
+    let stacks = match (inside, stacks) {
+        (Some(_), Some(stacks)) => {
+            return Err(source.error_at(stacks.span().start, "`inside` and `stacks` exclude each other"));
+        }
+        (Some(inside), None) => vec![inside],
+        (None, stacks) => stacks.map(Spanned::into_inner).unwrap_or_default(),
+    };
+    let chain = |chain: Vec<Spanned<Entry>>| chain.into_iter().map(|entry| resolved(source, entry)).collect();
+    let stacks = stacks.into_iter().map(chain).collect::<Result<Vec<_>>>()?;
+    let (name, options) = match (name, clamp, options) {
+        (Some(name), None, options) => (program(source, &name)?, options),
+        (None, Some(clamp), None) if stacks.len() == 1 => (CLAMP.to_owned(), Some(clamp)),
+        (None, Some(_), _) => return Err(wrong("a clamp needs `inside`, and takes its options in `clamp`")),
+        (Some(_), Some(_), _) => return Err(wrong("`name` and `clamp` exclude each other")),
+        (None, None, _) => return Err(wrong("must have `name` or `clamp`")),
+    };
+    let options = options.map(|options| words(source, options)).unwrap_or_default();
+    Ok(Grate { name, place: source.line_of(start), options, stacks })
+}
+
+fn program(source: &Source<'_>, name: &Spanned<Word>) -> Result<String> {
+    let Word(text) = name.get_ref();
+    if text.is_empty() || text.starts_with(['-', '%']) {
+        return Err(source.error_at(name.span().start, "must be a program's name"));
+    }
+    Ok(text.clone())
+}
+
+/// The options with their places.
+fn words(source: &Source<'_>, options: Spanned<Options>) -> Vec<Words> {
+    let of = |at: usize, words| Words { place: source.line_of(at), words };
+    let start = options.span().start;
+    let mut table = match options.into_inner() {
+        Options::Words(words) => return vec![of(start, words.into_iter().map(|Word(word)| word).collect())],
+        Options::Table(table) => table,
+    };
+    table.sort_by_key(|(_, value)| value.span().start);
+    let mut all = Vec::new();
+    for (name, value) in table {
+        let dashed = if name.len() == 1 { format!("-{name}") } else { format!("--{name}") };
+        let option = |Word(value): Word| match name.len() {
+            1 => vec![dashed.clone(), value],
+            _ => vec![format!("{dashed}={value}")],
         };
-        entries.iter().enumerate().map(|(at, entry)| self.grate(&format!("{key}[{at}]"), entry)).collect()
-    }
-
-    fn grate(&self, key: &str, value: &Spanned<DeValue<'_>>) -> Result<Grate> {
-        let start = value.span().start;
-        let place = self.place(start, key);
-        let DeValue::Table(table) = value.get_ref() else {
-            return Err(self.error(start, key, "must be a table with a name"));
-        };
-        let (mut name, mut options, mut stacks, mut clamp) = (None, Vec::new(), None, None);
-        for (word, value) in table {
-            let key = format!("{key}.{}", word.get_ref());
-            match word.get_ref().as_ref() {
-                "name" => name = Some(self.name(&key, value)?),
-                "options" => options = self.options(&key, value)?,
-                "clamp" => clamp = Some(self.options(&key, value)?),
-                "inside" if stacks.is_none() => stacks = Some(vec![self.chain(&key, value)?]),
-                "stacks" if stacks.is_none() => stacks = Some(self.stacks(&key, value)?),
-                "inside" | "stacks" => {
-                    return Err(self.error(word.span().start, &key, "`inside` and `stacks` exclude each other"));
-                }
-                _ => {
-                    let known = "unknown key; the keys are name, options, clamp, inside and stacks";
-                    return Err(self.error(word.span().start, &key, known));
-                }
+        let at = value.span().start;
+        match value.into_inner() {
+            Given::Flag(true) => all.push(of(at, vec![dashed])),
+            Given::Flag(false) => {}
+            Given::One(value) => all.push(of(at, option(value))),
+            Given::Several(values) => {
+                all.extend(values.into_iter().map(|value| of(value.span().start, option(value.into_inner()))));
             }
         }
-        let stacks = stacks.unwrap_or_default();
-        match (name, clamp) {
-            (Some(name), None) => Ok(Grate { name, place, options, stacks }),
-            (None, Some(clamp)) if stacks.len() == 1 && options.is_empty() => {
-                Ok(Grate { name: CLAMP.to_owned(), place, options: clamp, stacks })
-            }
-            (None, Some(_)) => Err(self.error(start, key, "a clamp needs `inside`, and takes its options in `clamp`")),
-            (Some(_), Some(_)) => Err(self.error(start, key, "`name` and `clamp` exclude each other")),
-            (None, None) => Err(self.error(start, key, "must have `name` or `clamp`")),
+    }
+    all
+}
+
+impl<'de> Deserialize<'de> for Word {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Word, D::Error> {
+        match Given::deserialize(from)? {
+            Given::One(word) => Ok(word),
+            _ => Err(D::Error::custom("expected a string or a number")),
         }
+    }
+}
+
+impl<'de> Deserialize<'de> for Given {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Given, D::Error> {
+        from.deserialize_any(Visited)
+    }
+}
+
+impl<'de> Deserialize<'de> for Options {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Options, D::Error> {
+        from.deserialize_any(All)
+    }
+}
+
+/// Reads the value of an option.
+struct Visited;
+
+impl<'de> Visitor<'de> for Visited {
+    type Value = Given;
+
+    fn expecting(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.write_str("a string, a number, true, or a list of strings and numbers")
     }
 
-    fn stacks(&self, key: &str, value: &Spanned<DeValue<'_>>) -> Result<Vec<Vec<Grate>>> {
-        let DeValue::Array(stacks) = value.get_ref() else {
-            return Err(self.error(value.span().start, key, "must be an array of arrays of grates"));
-        };
-        stacks.iter().enumerate().map(|(at, stack)| self.chain(&format!("{key}[{at}]"), stack)).collect()
+    fn visit_bool<E: Error>(self, is: bool) -> Result<Given, E> {
+        Ok(Given::Flag(is))
     }
 
-    fn name(&self, key: &str, value: &Spanned<DeValue<'_>>) -> Result<String> {
-        let name = self.word(key, value)?;
-        if name.is_empty() || name.starts_with('-') || name.starts_with('%') {
-            return Err(self.error(value.span().start, key, "must be a program's name"));
-        }
-        Ok(name)
+    fn visit_str<E: Error>(self, text: &str) -> Result<Given, E> {
+        if text.contains('\0') { Err(E::custom("has a NUL byte")) } else { Ok(Given::One(Word(text.to_owned()))) }
     }
 
-    /// Reads the options: an array of words, or a table whose keys are option names without dashes.
-    fn options(&self, key: &str, value: &Spanned<DeValue<'_>>) -> Result<Vec<Words>> {
-        match value.get_ref() {
-            DeValue::Array(words) => {
-                let word = |(at, word)| self.word(&format!("{key}[{at}]"), word);
-                let words = words.iter().enumerate().map(word).collect::<Result<Vec<_>>>()?;
-                Ok(vec![Words { place: self.place(value.span().start, key), words }])
-            }
-            DeValue::Table(table) => {
-                let mut options = Vec::new();
-                // In the order of the file, which matters to some grates.
-                let mut entries: Vec<_> = table.iter().collect();
-                entries.sort_by_key(|(name, _)| name.span().start);
-                for (name, value) in entries {
-                    let key = format!("{key}.{}", name.get_ref());
-                    self.option(&key, name.get_ref(), value, &mut options)?;
-                }
-                Ok(options)
-            }
-            _ => Err(self.error(value.span().start, key, "must be an array of words or a table of options")),
-        }
+    fn visit_i64<E: Error>(self, number: i64) -> Result<Given, E> {
+        Ok(Given::One(Word(number.to_string())))
     }
 
-    fn option(&self, key: &str, name: &str, value: &Spanned<DeValue<'_>>, options: &mut Vec<Words>) -> Result<()> {
-        if name.is_empty() || name.starts_with('-') || name.contains('=') {
-            return Err(self.error(value.span().start, key, "must be the name of an option without its dashes"));
-        }
-        let mut add = |words| options.push(Words { place: self.place(value.span().start, key), words });
-        match value.get_ref() {
-            DeValue::Boolean(true) if name.len() == 1 => add(vec![format!("-{name}")]),
-            DeValue::Boolean(true) => add(vec![format!("--{name}")]),
-            DeValue::Boolean(false) => {}
-            DeValue::Array(values) => {
-                for (at, value) in values.iter().enumerate() {
-                    if matches!(value.get_ref(), DeValue::Array(_) | DeValue::Boolean(_)) {
-                        return Err(self.error(value.span().start, &format!("{key}[{at}]"), "must be a word"));
-                    }
-                    self.option(&format!("{key}[{at}]"), name, value, options)?;
-                }
-            }
-            _ if name.len() == 1 => add(vec![format!("-{name}"), self.word(key, value)?]),
-            _ => add(vec![format!("--{name}={}", self.word(key, value)?)]),
-        }
-        Ok(())
+    fn visit_u64<E: Error>(self, number: u64) -> Result<Given, E> {
+        Ok(Given::One(Word(number.to_string())))
     }
 
-    fn word(&self, key: &str, value: &Spanned<DeValue<'_>>) -> Result<String> {
-        let word = match value.get_ref() {
-            DeValue::String(word) => word.to_string(),
-            DeValue::Integer(number) if number.radix() == 10 => number.as_str().to_owned(),
-            _ => return Err(self.error(value.span().start, key, "must be a string or a number")),
-        };
-        if word.contains('\0') {
-            bail!(self.error(value.span().start, key, "has a NUL byte"));
-        }
-        Ok(word)
+    fn visit_seq<A: SeqAccess<'de>>(self, from: A) -> Result<Given, A::Error> {
+        Vec::deserialize(SeqAccessDeserializer::new(from)).map(Given::Several)
     }
+}
+
+/// Reads options.
+struct All;
+
+impl<'de> Visitor<'de> for All {
+    type Value = Options;
+
+    fn expecting(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.write_str("a list of words or a table of options")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, from: A) -> Result<Options, A::Error> {
+        Vec::deserialize(SeqAccessDeserializer::new(from)).map(Options::Words)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut from: A) -> Result<Options, A::Error> {
+        let mut all = Vec::new();
+        while let Some(name) = from.next_key_seed(Text(option_name))? {
+            all.push((name, from.next_value()?));
+        }
+        Ok(Options::Table(all))
+    }
+}
+
+fn option_name(name: &str) -> Result<(), String> {
+    let is_wrong = name.is_empty() || name.starts_with('-') || name.contains(['=', '\0']);
+    if is_wrong { Err("must be the name of an option without its dashes".to_owned()) } else { Ok(()) }
 }
 
 #[cfg(test)]
 mod tests {
     use std::ffi::OsStr;
 
+    use super::super::step;
     use super::*;
 
     const POLICY: &str = r#"
@@ -294,38 +329,42 @@ inside = [
     #[test]
     fn mistakes_are_told_with_file_line_and_key() {
         let cases = [
-            ("", "f:1: grate: missing; expected at least one [[grate]]"),
-            ("x = 1", "f:1: x: unknown key; the only key here is `grate`"),
-            ("grate = 3", "f:1: grate: must be an array of grates"),
+            ("", "f:1:1: missing field `grate`"),
+            ("x = 1", "f:1:1: x: unknown key; the keys are grate"),
+            ("grate = 3", "f:1:9: grate: invalid type: integer `3`, expected a list"),
             (
                 "\n[[grate]]\nnam = \"x\"",
-                "f:3: grate[0].nam: unknown key; the keys are name, options, clamp, inside and stacks",
+                "f:3:1: grate[0].nam: unknown key; the keys are name, options, clamp, inside, stacks; is name meant?",
             ),
-            ("[[grate]]\nname = 1.5", "f:2: grate[0].name: must be a string or a number"),
-            ("[[grate]]\nname = \"%{\"", "f:2: grate[0].name: must be a program's name"),
-            ("[[grate]]\noptions = []", "f:1: grate[0]: must have `name` or `clamp`"),
+            ("[[grate]]\nname = \"%{\"", "f:2:8: grate[0].name: must be a program's name"),
+            ("[[grate]]\nname = [1]", "f:2:8: grate[0].name: expected a string or a number"),
+            ("[[grate]]\noptions = []", "f:1:1: grate[0]: must have `name` or `clamp`"),
             (
                 "[[grate]]\nclamp = { prefix = \"/\" }",
-                "f:1: grate[0]: a clamp needs `inside`, and takes its options in `clamp`",
+                "f:1:1: grate[0]: a clamp needs `inside`, and takes its options in `clamp`",
             ),
             (
                 "[[grate]]\nname = \"a\"\noptions = { \"--x\" = 1 }",
-                "f:3: grate[0].options.--x: must be the name of an option without its dashes",
+                "f:3:13: grate[0].options.--x: must be the name of an option without its dashes",
             ),
+            ("[[grate]]\nname = \"a\"\noptions.x = [1, \"\\u0000\"]", "f:3:17: grate[0].options.x[1]: has a NUL byte"),
             (
                 "[[grate]]\nname = \"a\"\n\ninside = [\n  { name = \"b\" },\n  { },\n]",
-                "f:6: grate[0].inside[1]: must have `name` or `clamp`",
+                "f:6:3: grate[0].inside[1]: must have `name` or `clamp`",
             ),
-            ("[[grate]]\nname = \"a\"\nstacks = [1]", "f:3: grate[0].stacks[0]: must be an array of grates"),
+            (
+                "[[grate]]\nname = \"a\"\nstacks = [1]",
+                "f:3:11: grate[0].stacks[0]: invalid type: integer `1`, expected a list",
+            ),
             (
                 "[[grate]]\nname = \"a\"\ninside = []\nstacks = []",
-                "f:4: grate[0].stacks: `inside` and `stacks` exclude each other",
+                "f:4:10: grate[0].stacks: `inside` and `stacks` exclude each other",
             ),
         ];
         for (text, wanted) in cases {
             assert_eq!(parse("f", text).unwrap_err().to_string(), wanted, "{text}");
         }
         let broken = parse("f", "[[grate]]\nname = \"x\n").unwrap_err().to_string();
-        assert!(broken.starts_with("f:2: name: "), "{broken}");
+        assert!(broken.starts_with("f:2:") && broken.contains(": name: "), "{broken}");
     }
 }

@@ -1,27 +1,26 @@
-//! Parses a command line of grates into a tree, without running it.
-//!
-//! Only a grate knows where its options end. A grate with the SDK is asked; the options of others
-//! end at the first word that names a grate or a program.
+//! The grates of a line with their descriptions of themselves, without running the line.
 
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, bail, ensure};
 use lind_abi::syscall_named;
 use lind_engine::code::manifest::{Manifest, Role};
 use lind_engine::{Engine, Entry};
 use lind_kernel::cage::is_grate_name;
+use lind_kernel::text::shown;
 
 use super::grates::Folders;
 use super::said::Said;
 use super::stack::{self, Grate};
-use super::step::{self, Setting, Step};
+use super::step::{self, Step, Value};
+use super::words::{self, Found, Names};
 
-/// A grate, and its manifest.
+/// A grate of a line, and its descriptions.
 pub struct Node {
-    /// Its name, as it was typed.
-    pub name: String,
-    /// Its options.
-    pub settings: Vec<Setting>,
+    /// The grate with its options.
+    pub step: Step,
     /// For a composer: the chains between `%{` and `%}`.
     pub stacks: Vec<Vec<Node>>,
     /// The manifest. None if it declares nothing, and so may do anything.
@@ -31,10 +30,11 @@ pub struct Node {
 }
 
 impl Node {
-    /// The words of its options.
-    pub fn options(&self) -> Vec<String> {
-        let step = Step { settings: self.settings.clone(), ..Step::default() };
-        step::words(&[step]).iter().skip(1).map(|word| word.to_string_lossy().into_owned()).collect()
+    /// Its options, as one types them.
+    pub fn options(&self) -> String {
+        let settings = self.step.settings.iter().filter(|setting| setting.as_place().is_none()).cloned().collect();
+        let words = step::words(&[Step { settings, ..Step::default() }]);
+        words[1..].join(OsStr::new(" ")).to_string_lossy().into_owned()
     }
 }
 
@@ -77,28 +77,47 @@ pub struct Finder<'a> {
     pub engine: &'a Engine,
 }
 
-/// The kinds of things that a name may be.
-enum Found {
-    Grate(Manifest),
-    Program,
-    Nothing,
-}
-
 impl Finder<'_> {
-    /// Parses a line.
+    /// Reads a line, behind the grates of a file.
     ///
     /// # Errors
     /// An unknown name, brackets that do not match, options that a grate does not take.
-    pub fn line(&self, words: &[String]) -> Result<Line> {
-        let (chain, program) = self.chain(words, &mut 0, false)?;
-        let Some(program) = program else {
-            let last = chain.last().and_then(|grate| Some((&grate.name, grate.options().pop()?)));
-            let taken = |(grate, word): (&String, String)| {
-                format!(": there is no program {word}, so it was taken for an option of {grate}")
-            };
-            bail!("no program after the grates{}", last.map_or_else(String::new, taken))
+    pub fn line(&self, mut steps: Vec<Step>, words: &[OsString]) -> Result<Line> {
+        let (typed, count) = words::read(words, self)?;
+        steps.extend(typed);
+        let behind = &words[count..];
+        let chain = self.nodes(&steps, behind)?;
+        let is_open = steps.last().is_some_and(|step| step.is_open);
+        let Some(word) = behind.first() else {
+            ensure!(!is_open, "there is a %{{ without a %}} after it");
+            bail!("no program after the grates{}", steps.last().map_or_else(String::new, taken))
         };
-        Ok(Line { chain, program })
+        let program = word.to_string_lossy().into_owned();
+        match self.find(word)? {
+            _ if word == "%}" => bail!("there is a %}} without a %{{ before it"),
+            Found::Program if is_open => bail!("{program}: is a program; only grates can be between %{{ and %}}"),
+            Found::Program => Ok(Line { chain, program }),
+            _ if program.starts_with('-') => bail!("{program}: neither an option of the grate before it nor a program"),
+            _ if is_grate_name(word.as_bytes()) => bail!("{program}: {}", self.none(&program)),
+            _ => bail!("{program}: no such program in {}", self.root.display()),
+        }
+    }
+
+    /// The grates of a chain; `behind` are the words that follow it.
+    fn nodes(&self, steps: &[Step], behind: &[OsString]) -> Result<Vec<Node>> {
+        let node = |(at, step): (usize, &Step)| self.node(step, &[&step::words(&steps[at + 1..]), behind].concat());
+        steps.iter().enumerate().map(node).collect()
+    }
+
+    fn node(&self, step: &Step, behind: &[OsString]) -> Result<Node> {
+        let manifest = self.manifest(&step.grate).unwrap_or_default();
+        let line = [&step::words(std::slice::from_ref(step))[1..], behind].concat();
+        // Only grates with the SDK describe themselves.
+        let asks = || Said::ask(self.root, self.named, &step.grate, &line);
+        let said = manifest.takes_places().then(asks).transpose()?;
+        let stacks = step.inside.iter().map(|chain| self.nodes(chain, &["%}".into()])).collect::<Result<Vec<_>>>()?;
+        check_brackets(&step.grate, stacks.len(), &manifest)?;
+        Ok(Node { step: step.clone(), stacks, manifest: Some(manifest).filter(Manifest::declared), said })
     }
 
     /// The steps for the grates of a file.
@@ -107,21 +126,18 @@ impl Finder<'_> {
     /// A program in the place of a grate, an unknown name, brackets that a grate does not take.
     pub fn steps(&self, stack: &[Grate]) -> Result<Vec<Step>> {
         self.check(stack, &mut false)?;
-        let manifest = |name: &str| match self.find(name) {
-            Ok(Found::Grate(manifest)) => Some(manifest),
-            _ => None,
-        };
-        stack::steps(stack, &manifest)
+        stack::steps(stack, &|name| self.manifest(name))
     }
 
     /// Checks the names of a chain. A name that is not found may exist when it is started, once a
     /// grate before it `brings` programs, in its memory for example.
     fn check(&self, chain: &[Grate], brings: &mut bool) -> Result<()> {
         for grate in chain {
-            match self.find(&grate.name) {
+            match self.find(grate.name.as_ref()) {
                 Ok(Found::Program) => bail!("{}.name: {} is a program, not a grate", grate.place, grate.name),
                 Ok(Found::Nothing) if !*brings => bail!("{}.name: {}", grate.place, self.none(&grate.name)),
-                Ok(Found::Grate(manifest)) if !*brings => {
+                Ok(Found::Grate) if !*brings => {
+                    let manifest = self.manifest(&grate.name).unwrap_or_default();
                     check_brackets(&grate.name, grate.stacks.len(), &manifest).with_context(|| grate.place.clone())?;
                     *brings = brings_programs(&manifest);
                 }
@@ -141,89 +157,6 @@ impl Finder<'_> {
         }
     }
 
-    /// Parses a chain up to the program, or inside brackets up to and with `%}`.
-    fn chain(&self, words: &[String], at: &mut usize, inside: bool) -> Result<(Vec<Node>, Option<String>)> {
-        let mut chain = Vec::new();
-        while let Some(word) = words.get(*at) {
-            *at += 1;
-            if word == "%}" {
-                if !inside {
-                    bail!("there is a %}} without a %{{ before it");
-                }
-                return Ok((chain, None));
-            }
-            match self.find(word)? {
-                Found::Nothing if word.starts_with('-') => {
-                    bail!("{word}: neither an option of the grate before it nor a program")
-                }
-                Found::Nothing if is_grate_name(word.as_bytes()) => bail!("{word}: {}", self.none(word)),
-                Found::Nothing => bail!("{word}: no such program in {}", self.root.display()),
-                Found::Program if inside => bail!("{word}: is a program; only grates can be between %{{ and %}}"),
-                Found::Program => return Ok((chain, Some(word.clone()))),
-                Found::Grate(manifest) => chain.push(self.grate(word, manifest, words, at)?),
-            }
-        }
-        if inside { bail!("there is a %{{ without a %}} after it") } else { Ok((chain, None)) }
-    }
-
-    /// Parses a grate: its options from `at` on, and the chains in its brackets.
-    fn grate(&self, name: &str, manifest: Manifest, words: &[String], at: &mut usize) -> Result<Node> {
-        // Only grates with the SDK accept the words that name places.
-        let asks = || Said::ask(self.root, self.named, name, &words[*at..]);
-        let said = manifest.takes_places().then(asks).transpose()?;
-        let end = match &said {
-            Some(said) => (*at + said.words).min(words.len()),
-            None => self.end_of_options(words, *at)?,
-        };
-        let settings = stack::settings(&words[*at..end], &manifest).map_err(|wrong| anyhow!("{name}: {wrong}"))?;
-        let typed = |setting: &Setting| setting.name != "--" && setting.as_place().is_none();
-        let settings = settings.into_iter().filter(typed).collect();
-        *at = end;
-        let mut stacks = Vec::new();
-        while words.get(*at).is_some_and(|word| word == "%{") {
-            *at += 1;
-            stacks.push(self.chain(words, at, true)?.0);
-        }
-        check_brackets(name, stacks.len(), &manifest)?;
-        let manifest = Some(manifest).filter(Manifest::declared);
-        Ok(Node { name: name.to_owned(), settings, stacks, manifest, said })
-    }
-
-    fn end_of_options(&self, words: &[String], mut at: usize) -> Result<usize> {
-        while let Some(word) = words.get(at).filter(|word| *word != "%{" && *word != "%}") {
-            if word == "--" {
-                return Ok(at + 1);
-            }
-            if !word.starts_with('-') && !matches!(self.find(word)?, Found::Nothing) {
-                break;
-            }
-            at += 1;
-        }
-        Ok(at)
-    }
-
-    /// The kind of file that lind-boot would start by this name.
-    fn find(&self, name: &str) -> Result<Found> {
-        let Some(file) = self.file(name) else { return Ok(Found::Nothing) };
-        let mut about = self.engine.inspect(&file)?;
-        // Compiled code that cannot be trusted is replaced by the module beside it, as when it is
-        // run.
-        let source = file.with_extension("wasm");
-        if about.module.is_none() && source != file && source.is_file() {
-            about = self.engine.inspect(&source)?;
-        }
-        let Some(module) = about.module else {
-            bail!(
-                "{}: was compiled by another user or version and cannot be inspected; compile it again",
-                file.display()
-            )
-        };
-        Ok(match module.entry {
-            Entry::None => Found::Program,
-            Entry::Handle | Entry::PassFptr => Found::Grate(module.manifest),
-        })
-    }
-
     fn file(&self, name: &str) -> Option<PathBuf> {
         if is_grate_name(name.as_bytes()) {
             return self.grates.find(name);
@@ -240,6 +173,51 @@ impl Finder<'_> {
             )
         })
     }
+}
+
+impl Finder<'_> {
+    /// The entry and the manifest of the module that lind-boot would start by this name.
+    fn module(&self, name: &str) -> Result<Option<(Entry, Manifest)>> {
+        let Some(file) = self.file(name) else { return Ok(None) };
+        let mut about = self.engine.inspect(&file)?;
+        // Compiled code that cannot be trusted is replaced by the module beside it, as when it is
+        // run.
+        let source = file.with_extension("wasm");
+        if about.module.is_none() && source != file && source.is_file() {
+            about = self.engine.inspect(&source)?;
+        }
+        let module = about.module.with_context(|| {
+            let file = file.display();
+            format!("{file}: was compiled by another user or version and cannot be inspected; compile it again")
+        })?;
+        Ok(Some((module.entry, module.manifest)))
+    }
+}
+
+impl Names for Finder<'_> {
+    fn find(&self, word: &OsStr) -> Result<Found> {
+        let module = word.to_str().map(|name| self.module(name)).transpose()?.flatten();
+        Ok(match module {
+            None => Found::Nothing,
+            Some((Entry::None, _)) => Found::Program,
+            Some((Entry::Handle | Entry::PassFptr, _)) => Found::Grate,
+        })
+    }
+
+    fn manifest(&self, grate: &str) -> Option<Manifest> {
+        self.module(grate).ok()?.map(|(_, manifest)| manifest)
+    }
+}
+
+/// The word that seems to be meant as the program, behind a grate that took it for an option.
+fn taken(grate: &Step) -> String {
+    let word = grate.settings.last().and_then(|last| match &last.value {
+        Value::Flag => Some(OsString::from(last.name.as_ref())).filter(|_| !last.name.starts_with('-')),
+        value => value.word().filter(|_| last.apart),
+    });
+    word.map_or_else(String::new, |word| {
+        format!(": there is no program {}, so it was taken for an option of {}", shown(word.as_bytes()), grate.grate)
+    })
 }
 
 fn is_module(path: &Path) -> bool {

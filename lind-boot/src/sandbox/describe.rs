@@ -9,8 +9,7 @@ use serde_json::json;
 
 use super::root::Maker;
 use super::{HOME, Sandbox};
-use crate::cli::sandbox::Options;
-use crate::plan::policy::LIMITS;
+use crate::cli::sandbox::{Amounts, Options};
 use crate::plan::step::{self, Setting, Step};
 
 /// The output of `--explain`.
@@ -147,7 +146,7 @@ fn rule_of(grate: &str, setting: &Setting) -> Option<Rule> {
         ("resource_grate", "write-bytes") => {
             format!("at most {} are written to files", value.strip_prefix("file=").unwrap_or(&value))
         }
-        ("resource_grate", limit) if LIMITS.contains(&limit) => {
+        ("resource_grate", limit) if Amounts::has(limit) => {
             format!("{limit}: at most {value}, all programs together")
         }
         _ => return None,

@@ -16,9 +16,10 @@ use serde_json::Value;
 
 use super::notes::Notes;
 use super::used::noted;
-use crate::amount::{Amount, with_headroom};
+use crate::amount::with_headroom;
+use crate::cli::sandbox::{Amounts, Network};
 use crate::named::{Changed, For, Named};
-use crate::plan::policy::{LIMITS, Policy, file_of};
+use crate::plan::policy::{Policy, Protect, UNLEARNED, file_of};
 use crate::plan::relative;
 
 /// The number of new names from which their whole directory is allowed: the next run creates other
@@ -29,7 +30,9 @@ const MANY: usize = 3;
 const HASH: usize = 16;
 
 /// The text of the file until a run has ended: not a valid policy, so that it is not used as one.
-const UNLEARNED: &str = "# No run has ended yet that this policy is to be learned from.\nunlearned = true\n";
+fn unlearned() -> String {
+    format!("# No run has ended yet that this policy is to be learned from.\n{UNLEARNED} = true\n")
+}
 
 /// Learns a policy from a run.
 pub struct Learner {
@@ -76,10 +79,10 @@ impl Learner {
         ensure!(file.metadata()?.is_file(), "{}: not a regular file", shown());
         let text = std::io::read_to_string(&file).with_context(shown)?;
         let is_new = text.trim().is_empty();
-        let before = if is_new || text == UNLEARNED { None } else { Some(Policy::parse(&shown(), &text)?) };
+        let before = if is_new || text == unlearned() { None } else { Some(Policy::parse(&shown(), &text)?) };
         // An empty file would be a policy that allows everything, should the run not end well.
         if is_new {
-            (&file).write_all(UNLEARNED.as_bytes()).with_context(shown)?;
+            (&file).write_all(unlearned().as_bytes()).with_context(shown)?;
         }
         lind_kernel::fd::keep_also(file.as_fd());
         let [limits, network, files] = ["limits", "network", "files"].map(Notes::new);
@@ -120,7 +123,7 @@ impl Learner {
         let text = format!(
             "# Learned from: {}\n# All else is refused. Edit this file, or learn into it again to allow more.\n{}",
             text::shown(&self.command),
-            policy.text()
+            policy.text().with_context(shown)?
         );
         let mut file = &self.file;
         file.seek(SeekFrom::Start(0)).with_context(shown)?;
@@ -136,54 +139,51 @@ impl Learner {
             all.into_iter().map(|path| relative::shortened(path, &self.guests)).collect()
         };
         Ok(Policy {
-            network: false,
-            allow: strings(&self.network.read()?, "allow").iter().map(|rule| host_of(rule)).collect(),
-            read_only: self.base.read_only,
-            protect: self.base.protect.clone(),
-            hidden: self.base.hidden,
-            except: self.base.except.clone(),
+            network: Some(Network::None),
+            allow: Some(strings(&self.network.read()?, "allow").iter().map(|rule| host_of(rule)).collect()),
             limits: self.limited(&self.limits.read()?),
             calls: Some(list("calls").into_iter().collect()),
             read: Some(relative(read).into_iter().collect()),
             write: Some(relative(write).into_iter().collect()),
             programs: Some(relative(list("programs").into_iter().collect()).into_iter().collect()),
-            program: self.base.program.clone(),
+            ..self.base.clone()
         })
     }
 
     /// Limits with room above what the run used, but not above the limits of the run.
-    fn limited(&self, used: &Value) -> Vec<(String, Amount)> {
-        let limit = |name: &&str| {
+    fn limited(&self, used: &Value) -> Amounts {
+        let most = self.base.limits.set();
+        Amounts::of(|name| {
             let amount = with_headroom(name, used.get(noted(name))?.as_u64()?);
-            let least = self.base.limit(name).map_or(amount, |most| amount.min(most));
-            Some(((*name).to_owned(), least))
-        };
-        LIMITS.iter().filter_map(limit).collect()
+            Some(most.iter().find(|(limit, _)| *limit == name).map_or(amount, |(_, most)| amount.min(*most)))
+        })
     }
 }
 
 impl Policy {
     /// A policy that allows what either of the two allows.
     fn widened(&self, by: &Policy) -> Policy {
-        let both = |a: &Option<Vec<String>>, b: &Option<Vec<String>>| {
-            // A list that is missing allows everything.
-            Some(a.as_ref()?.iter().chain(b.as_ref()?).cloned().collect::<BTreeSet<_>>().into_iter().collect())
+        let all = |a: &[String], b: &[String]| {
+            a.iter().chain(b).cloned().collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>()
         };
-        let allow = self.allow.iter().chain(&by.allow).cloned().collect::<BTreeSet<_>>();
-        let limit = |(name, amount): &(String, Amount)| Some((name.clone(), by.limit(name)?.max(*amount)));
+        // A list that is missing allows everything.
+        let both = |a: &Option<Vec<String>>, b: &Option<Vec<String>>| Some(all(a.as_ref()?, b.as_ref()?));
+        let of = |list: &Option<Vec<String>>| list.clone().unwrap_or_default();
+        let names = self.protect.names.iter().filter(|name| by.protect.names.contains(name)).cloned().collect();
+        let hidden = self.protect.hidden && by.protect.hidden;
+        let except = all(&self.protect.except, &by.protect.except);
+        let program = self.program.iter().filter(|(name, rules)| by.program.get(*name) == Some(rules));
         Policy {
-            network: self.network || by.network,
-            allow: allow.into_iter().collect(),
+            network: if self.network == Some(Network::Host) { self.network } else { by.network },
+            allow: Some(all(&of(&self.allow), &of(&by.allow))),
             read_only: self.read_only && by.read_only,
-            protect: self.protect.iter().filter(|name| by.protect.contains(name)).cloned().collect(),
-            hidden: self.hidden && by.hidden,
-            except: self.except.iter().chain(&by.except).cloned().collect::<BTreeSet<_>>().into_iter().collect(),
-            limits: self.limits.iter().filter_map(limit).collect(),
+            protect: Protect { names, hidden, except },
+            limits: self.limits.widened(&by.limits),
             calls: both(&self.calls, &by.calls),
             read: both(&self.read, &by.read),
             write: both(&self.write, &by.write),
             programs: both(&self.programs, &by.programs),
-            program: self.program.iter().filter(|program| by.program.contains(program)).cloned().collect(),
+            program: program.map(|(name, rules)| (name.clone(), rules.clone())).collect(),
         }
     }
 }
@@ -339,7 +339,7 @@ mod tests {
     #[test]
     fn learning_again_only_adds() {
         let list = |texts: &[&str]| Some(texts.iter().map(|text| (*text).to_owned()).collect());
-        let limit = |amount: &str| vec![("memory".to_owned(), Kind::Bytes.parse(amount).unwrap())];
+        let limit = |amount: &str| Amounts { memory: Kind::Bytes.parse(amount).ok(), ..Amounts::default() };
         let one = Policy { read: list(&["/a"]), limits: limit("64M"), ..Policy::default() };
         let two = Policy { read: list(&["/b"]), limits: limit("1G"), ..Policy::default() };
         let both = one.widened(&two);

@@ -86,9 +86,9 @@ pub fn request(exec: &Exec) -> Result<Value> {
     if let Some(timeout) = exec.timeout {
         request.insert("timeout".into(), timeout.as_secs_f64().into());
     }
-    let named = ["memory", "cpu", "cages", "files", "disk"].into_iter();
+    let limits = exec.amounts.set().into_iter();
     let limits: Map<String, Value> =
-        named.filter_map(|limit| Some((limit.to_owned(), exec.amounts.named(limit)?.to_string().into()))).collect();
+        limits.map(|(limit, amount)| (limit.to_owned(), amount.to_string().into())).collect();
     if !limits.is_empty() {
         request.insert("limits".into(), limits.into());
     }

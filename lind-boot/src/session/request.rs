@@ -269,20 +269,17 @@ fn words(value: &Value) -> Result<Vec<Vec<u8>>> {
     }
 }
 
+/// The limits of a command. An unknown limit is refused, since it would not hold.
 fn amounts(value: &Value) -> Result<Amounts> {
     let mut amounts = Amounts::default();
     for (limit, amount) in value.as_object().into_iter().flatten() {
-        let place = match limit.as_str() {
-            "memory" => &mut amounts.memory,
-            "cpu" => &mut amounts.cpu,
-            "cages" => &mut amounts.cages,
-            "files" => &mut amounts.files,
-            "disk" => &mut amounts.disk,
-            _ => bail!("limits: unknown limit {limit}; the limits are memory, cpu, cages, files and disk"),
-        };
+        let mut all = amounts.each();
+        let names = all.each_ref().map(|(name, _)| *name).join(", ");
+        let place = all.iter_mut().find(|(name, _)| name == limit);
+        let (_, place) = place.with_context(|| format!("limits: unknown limit {limit}; the limits are {names}"))?;
         let amount = amount.as_str().map_or_else(|| amount.to_string(), str::to_owned);
         let amount = Kind::of(limit).parse(&amount);
-        *place = Some(amount.map_err(|wrong| anyhow!("limits: {limit}: {wrong}"))?);
+        **place = Some(amount.map_err(|wrong| anyhow!("limits: {limit}: {wrong}"))?);
     }
     Ok(amounts)
 }

@@ -14,8 +14,8 @@ use crate::config;
 use crate::failure::{self, Failure};
 use crate::plan::grates::Folders;
 use crate::plan::said::{declared, words};
+use crate::plan::stack;
 use crate::plan::typed::{Finder, Line, Node};
-use crate::plan::{stack, step};
 
 /// A grate on the route of a call, and what it may do with the call.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -34,10 +34,7 @@ pub fn print(options: &Explain) -> Result<(), Failure> {
     let file = options.stack.as_deref().map(stack::read).transpose()?.unwrap_or_default();
     let grates = Folders::new(&options.grates);
     let finder = Finder { root: &root, grates: &grates, named: &options.grates, engine: &engine };
-    let words = step::words(&finder.steps(&file)?);
-    let words = words.iter().map(|word| word.to_string_lossy().into_owned());
-    let line: Vec<String> = words.chain(options.program.iter().cloned()).collect();
-    let line = finder.line(&line)?;
+    let line = finder.line(finder.steps(&file)?, &options.program)?;
     let routes = routes(&line);
     if options.json { failure::print_json(&as_json(&line, &routes)) } else { failure::print(&as_text(&line, &routes)) }
 }
@@ -73,17 +70,17 @@ fn step(node: &Node, row: &'static Syscall) -> Option<Step> {
         (None, None) => "unknown: any call".to_owned(),
         (None, Some(manifest)) => words(declared(manifest, row.nr)?),
     };
-    Some(Step::Grate { name: node.name.clone(), role })
+    Some(Step::Grate { name: node.step.grate.clone(), role })
 }
 
 /// The step of a composer with a call.
 fn through(node: &Node, row: &'static Syscall) -> Option<Step> {
     let stacks: Vec<_> = node.stacks.iter().map(|stack| route(stack, row)).collect();
-    let (name, options) = (node.name.clone(), node.options().join(" "));
+    let (name, options) = (node.step.grate.clone(), node.options());
     let handled = !stacks.iter().all(Vec::is_empty);
     let own = node.manifest.as_ref().and_then(|manifest| manifest.role(row.nr));
     // Its role for any call is about the calls that enter.
-    let sees = |role: Option<Role>| Some(Step::Grate { name: node.name.clone(), role: words(role?) });
+    let sees = |role: Option<Role>| Some(Step::Grate { name: node.step.grate.clone(), role: words(role?) });
     let when = match &node.said {
         Some(said) => match if handled { &said.handled } else { &said.others }.get(&row.nr) {
             Some(Some(when)) if handled => when.clone(),
@@ -120,7 +117,7 @@ fn as_text(line: &Line, routes: &Routes) -> String {
 fn notes(chain: &[Node]) -> Vec<String> {
     let own = |node: &Node| {
         let notes = node.said.iter().flat_map(|said| &said.notes);
-        let mut notes: Vec<_> = notes.map(|note| format!("{}: {note}", node.name)).collect();
+        let mut notes: Vec<_> = notes.map(|note| format!("{}: {note}", node.step.grate)).collect();
         notes.extend(node.stacks.iter().flat_map(|stack| self::notes(stack)));
         notes
     };
@@ -130,7 +127,7 @@ fn notes(chain: &[Node]) -> Vec<String> {
 /// The composers without a manifest.
 fn trusted(chain: &[Node]) -> BTreeSet<&str> {
     let of = |node: &Node| !node.stacks.is_empty() && node.manifest.is_none();
-    let own = chain.iter().filter(|node| of(node)).map(|node| node.name.as_str());
+    let own = chain.iter().filter(|node| of(node)).map(|node| node.step.grate.as_str());
     own.chain(chain.iter().flat_map(|node| &node.stacks).flat_map(|stack| trusted(stack))).collect()
 }
 

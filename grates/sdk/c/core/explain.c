@@ -2,9 +2,9 @@
  * --explain: a grate says what it would register with its options, as JSON on standard output, and
  * ends. lind-boot explain asks it so, in a cage that can only read:
  *
- *	{"words":2,"notes":[],"calls":{"0":null,"1":"may refuse"},"left":{"60":null}}
+ *	{"notes":[],"calls":{"0":null,"1":"may refuse"},"left":{"60":null}}
  *
- * `words` is how many words of the command line were the grate's own. Each call has a text for what
+ * Each call has a text for what
  * becomes of it, or null for the text of the manifest. Calls under `left` are excepted from "all".
  * Composers have `handled`, the calls that they look at if a grate inside handles them, and when
  * these enter (null: never), and `others`, those that they look at if none does.
@@ -71,7 +71,7 @@ void lind_explain_call_(uint32_t nr, const char *words)
 
 void lind_explain_begin_(void)
 {
-	printf("{\"words\":%d,\"notes\":[", lind_own_words_);
+	printf("{\"notes\":[");
 	for (size_t i = 0; i < note_count; i++) {
 		printf(i ? "," : "");
 		text(notes[i]);

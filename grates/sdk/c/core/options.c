@@ -204,7 +204,6 @@ void lind_left_file(void)
 }
 
 static bool were_read;
-int lind_own_words_;
 
 void lind_options(const struct lind_option *options, size_t count, const char *about, int *argc, char ***argv)
 {
@@ -228,7 +227,6 @@ void lind_options(const struct lind_option *options, size_t count, const char *a
 	}
 	if (i >= *argc)
 		lind_die("no program to run; usage: %s [OPTIONS] %s", name, lind_operands_);
-	lind_own_words_ = i - 1;
 	words[i - 1] = words[0];
 	*argv = words + i - 1;
 	*argc -= i - 1;
