@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -85,6 +86,8 @@ class Client(LindClient):
         return self._deserialize_session_state_payload(payload, State)
 
 
+# A command of a test names Python by the path that it has on the host.
+sys.executable = "python3"
 for module in (sandboxes, unix_local):
     module.UnixLocalSandboxClient = Client  # type: ignore[misc, assignment]
     module.UnixLocalSandboxClientOptions = LindClientOptions  # type: ignore[misc, assignment]
