@@ -12,21 +12,43 @@
 #define MOST 8192 /* directories */
 #define WHAT (IN_CREATE | IN_DELETE | IN_MODIFY | IN_CLOSE_WRITE | IN_ATTRIB | IN_MOVED_FROM | IN_MOVED_TO | IN_ONLYDIR)
 
-/* By the number of the watch: its path below the directory. */
-static char *watched[MOST];
+/* The watches: their numbers, which may be any, and their paths below the directory. */
+static struct watched {
+	int number;
+	char *below;
+} watched[MOST];
+static size_t count;
 static int events;
+
+static struct watched *find(int number)
+{
+	for (size_t i = 0; i < count; i++)
+		if (watched[i].number == number)
+			return &watched[i];
+	return NULL;
+}
+
+static void drop(struct watched *gone)
+{
+	free(gone->below);
+	*gone = watched[--count];
+}
 
 static int add(const char *path, const char *below)
 {
-	char *copy = strdup(below);
-	int watch = copy ? inotify_add_watch(events, path, WHAT | (*below ? IN_DONT_FOLLOW : 0)) : -1;
+	struct watched *known;
+	char *copy;
+	int number;
 
-	if (watch < 0 || watch >= MOST) {
-		free(copy);
-		return watch < 0 ? copy ? -errno : -ENOMEM : -ENOSPC;
-	}
-	free(watched[watch]);
-	watched[watch] = copy;
+	if (count == MOST)
+		return -ENOSPC;
+	if ((number = inotify_add_watch(events, path, WHAT | (*below ? IN_DONT_FOLLOW : 0))) < 0)
+		return -errno;
+	if ((known = find(number)))
+		drop(known);
+	if (!(copy = strdup(below)))
+		return -ENOMEM;
+	watched[count++] = (struct watched){ number, copy };
 	return 0;
 }
 
@@ -57,10 +79,13 @@ static void add_below(const char *path, const char *below, unsigned depth)
 
 static void tell_event(const char *path, const struct inotify_event *e, bool recursive)
 {
-	const char *below = e->wd >= 0 && e->wd < MOST && watched[e->wd] ? watched[e->wd] : "";
+	struct watched *known = find(e->wd);
+	const char *below = known ? known->below : "";
 	const char *last = e->len ? e->name : "";
 	char name[PATH_MAX], whole[2 * PATH_MAX];
 
+	if (e->mask & IN_IGNORED && known)
+		drop(known);
 	if (e->mask & IN_IGNORED || strlen(below) + strlen(last) + 2 > sizeof name)
 		return;
 	strcat(strcat(strcpy(name, below), *below && *last ? "/" : ""), last);
@@ -110,9 +135,7 @@ int file_watch(const struct ask *ask, const char *path)
 		r = watch_on(path, ask->flags & RECURSIVE);
 	}
 	close(events);
-	for (int i = 0; i < MOST; i++) {
-		free(watched[i]);
-		watched[i] = NULL;
-	}
+	while (count)
+		drop(watched);
 	return r;
 }

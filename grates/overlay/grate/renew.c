@@ -22,7 +22,8 @@ static bool can_stay(const struct imfs_node *n)
 {
 	const struct imfs_under *u = n->under;
 
-	if (S_ISDIR(n->mode))
+	/* An instance of inotify is not a file of the overlay. */
+	if (S_ISDIR(n->mode) || n->watcher)
 		return true;
 	return S_ISREG(n->mode) && n->names && !n->names->other && u->origin && !u->row && !u->at_dirty && !u->mapped &&
 	    !n->data.backing;
@@ -66,7 +67,7 @@ static bool forget_mark(struct imfs_node *n, void *unused)
 static bool mark_kept(struct imfs_node *n, void *unused)
 {
 	(void)unused;
-	if (!is_held(n))
+	if (!is_held(n) || n->watcher)
 		return true;
 	if (!S_ISDIR(n->mode)) {
 		n->under->kept = true;
