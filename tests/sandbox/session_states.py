@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import threading
 import time
 from pathlib import Path
+from random import Random
 
 from second import connect, refused, until_ready
-from session_client import Session
+from session_client import Refused, Session
 from sessions import listed, until
 from world import SECONDS, Failed, World, holds, same
 
@@ -124,6 +126,7 @@ def snapshots_come_back(world: World) -> None:
     same("the second", [seen(session, path) for path in ("kept", "moved", "deep", "more")], [None, b"second\n", b"a file now\n", None])
     holds("unknown", verb(world, "rollback", "c", status=1), "no snapshot")
     write(session, "moved", b"fourth\n")
+    same("listed", [line.split()[0] for line in verb(world, "snapshots").splitlines() if line.endswith(" snapshot")], ["a", "b"])
     same("goes on", (seen(session, "moved"), verb(world, "diff", "moved").splitlines()), (b"fourth\n", ["A moved"]))
     same("stop", world.boot("session", "stop", "one").returncode, 0)
     same("kept", (world.project / "kept").read_text(), "kept")
@@ -170,6 +173,24 @@ def programs_keep_what_they_hold(world: World) -> None:
     same("runs", number in [command["id"] for command in listed(world)[0]["commands"]], True)
     verb(world, "discard")
     same("gone", seen(session, "sub/more"), None)
+
+
+def watchers_stay(world: World) -> None:
+    """Of directories: they see what is done after a rollback, and do not keep it from being done."""
+    session, watcher = start(world), connect(world)
+    write(session, "sub/file", b"first\n")
+    verb(world, "snapshot", "a")
+    write(session, "sub/file", b"second\n")
+    watcher.send(do="watch", path="sub")
+    same("watches", watcher.receive()[0]["watching"], True)
+    for words in (("rollback", "a"), ("apply",)):
+        verb(world, *words)
+    same("rolled back", seen(session, "sub/file"), b"first\n")
+    write(session, "sub/later", b"x")
+    while watcher.receive()[0]["name"] != "later":
+        pass
+    watcher.send(do="anything")
+    same("ends", [message for message, _ in watcher.events("done")][-1]["done"], True)
 
 
 def open_files_are_not_taken_away(world: World) -> None:
@@ -285,6 +306,93 @@ def hostile_names(world: World) -> None:
     same("and nothing else", ((world.folder / "secret").read_text(), (world.project / name).read_bytes()), ("secret", b"x"))
 
 
+def listing(session: Session, top: str = ".") -> dict[str, bytes | None]:
+    """All files below a directory with their contents, and directories with None."""
+    session.send(do="list_files", path=top, recursive=True)
+    entries = [entry for message, _ in session.events("done") for entry in message.get("entries", [])]
+    return {entry["name"]: None if entry["type"] == "directory" else whole(session, entry["name"]) for entry in entries}
+
+
+def below(top: Path) -> dict[str, bytes | None]:
+    return {str(path.relative_to(top)): path.read_bytes() if path.is_file() else None for path in top.rglob("*")}
+
+
+def change(session: Session, model: dict[str, bytes | None], random: Random) -> None:
+    """A random change of a file, in the session and in the model."""
+    files, folders = [name for name in model if model[name] is not None], [name for name in model if model[name] is None]
+    folder = random.choice(["", *(f"{name}/" for name in folders)])
+    name = folder + random.choice("abcdef")
+    text = random.randbytes(random.choice([0, 10, 5000, 70_000]))
+    match random.choice(["write", "write", "append", "mkdir", "remove", "rename"]):
+        case "write" if model.get(name, b"") is not None:
+            session.ask("write", text, path=name, atomic=random.random() < 0.5)
+            model[name] = text
+        case "append" if files:
+            name = random.choice(files)
+            session.ask("append", text, path=name)
+            model[name] = (model[name] or b"") + text
+        case "mkdir" if name not in model and name.count("/") < 4:
+            session.ask("mkdir", path=name)
+            model[name] = None
+        case "remove" if model:
+            name = random.choice(list(model))
+            session.ask("remove", path=name, recursive=True)
+            for other in [other for other in model if other == name or other.startswith(f"{name}/")]:
+                del model[other]
+        case "rename" if model and name not in model:
+            old = random.choice(list(model))
+            if not name.startswith(f"{old}/"):
+                session.ask("rename", path=old, to=name)
+                for other in [other for other in model if other == old or other.startswith(f"{old}/")]:
+                    model[name + other[len(old):]] = model.pop(other)
+
+
+def any_order_of_changes(world: World) -> None:
+    """Against a model: what commands see after any changes, snapshots, rollbacks, discards and applies."""
+    shutil.rmtree(world.project / ".git")
+    for folder in ("a", "b/c"):
+        (world.project / folder).mkdir(parents=True)
+        (world.project / folder / "d").write_bytes(bytes(9000))
+    if world.user is not None:
+        for path in world.project.rglob("*"):
+            os.chown(path, world.user, world.user)
+    seed = int(os.environ.get("LIND_TEST_SEED") or int.from_bytes(os.urandom(4), "little"))
+    try:
+        in_any_order(world, Random(seed))
+    except (Failed, Refused) as why:
+        raise Failed(f"LIND_TEST_SEED={seed}: {why}") from why
+
+
+def in_any_order(world: World, random: Random) -> None:
+    session = start(world)
+    model, snapshots = below(world.project), {}
+    for step in range(50):
+        for _ in range(random.randrange(6)):
+            change(session, model, random)
+        match random.choice(["snapshot", "rollback", "rollback", "apply", "discard", "diff"]):
+            case "snapshot":
+                verb(world, "snapshot", f"s{step}")
+                snapshots[f"s{step}"] = dict(model)
+            case "rollback" if snapshots:
+                label = random.choice(list(snapshots))
+                verb(world, "rollback", label)
+                model = dict(snapshots[label])
+            case "apply":
+                verb(world, "apply")
+                # A snapshot is one of the changes, and not of the directory.
+                snapshots.clear()
+                same(f"step {step}: the directory", below(world.project) == model, True)
+                same(f"step {step}: no change is left", verb(world, "diff"), "")
+            case "discard":
+                verb(world, "discard")
+                model = below(world.project)
+            case "diff":
+                verb(world, "diff", "--stat")
+        got = listing(session)
+        differing = sorted(name for name in {*got, *model} if got.get(name, 0) != model.get(name, 0))
+        same(f"step {step}: files that differ", differing, [])
+
+
 TESTS = [changes_are_shown, changes_are_applied, changes_are_discarded, snapshots_come_back, large_files_come_back, programs_keep_what_they_hold,
-         open_files_are_not_taken_away, one_has_the_state_at_a_time, a_session_ends_while_its_state_is_lent, a_borrower_that_is_killed, several_overlays,
-         hostile_names]
+         watchers_stay, open_files_are_not_taken_away, one_has_the_state_at_a_time, a_session_ends_while_its_state_is_lent, a_borrower_that_is_killed, several_overlays,
+         hostile_names, any_order_of_changes]

@@ -80,3 +80,11 @@ pub struct Snapshot {
     /// The name of the snapshot
     pub label: OsString,
 }
+
+/// Options of `session snapshots`.
+#[derive(Args, Debug)]
+pub struct Snapshots {
+    /// The overlay.
+    #[command(flatten)]
+    pub of: Of,
+}

@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 
 use super::policy::{Allow, Answer, Deny, Policy, Questions, Rule};
 use super::session::signal;
-use super::states::{Apply, Diff, Discard, Snapshot};
+use super::states::{Apply, Diff, Discard, Snapshot, Snapshots};
 
 /// The commands.
 #[derive(Subcommand, Debug)]
@@ -31,6 +31,8 @@ pub enum Verb {
     Discard(Discard),
     /// Name the present contents of an overlay of a session
     Snapshot(Snapshot),
+    /// List the snapshots of an overlay of a session
+    Snapshots(Snapshots),
     /// Return to a snapshot of an overlay of a session
     Rollback(Snapshot),
     /// Print files of a session

@@ -32,7 +32,12 @@ pub fn run(verb: Verb) -> Result<u8, Failure> {
         Verb::Wait(wait) => return attach::wait(wait),
         Verb::Stats(stats) => stats::print(stats)?,
         Verb::Denials(denials) => denials::list(denials)?,
-        Verb::Diff(_) | Verb::Apply(_) | Verb::Discard(_) | Verb::Snapshot(_) | Verb::Rollback(_) => on_state(verb)?,
+        Verb::Diff(_)
+        | Verb::Apply(_)
+        | Verb::Discard(_)
+        | Verb::Snapshot(_)
+        | Verb::Snapshots(_)
+        | Verb::Rollback(_) => on_state(verb)?,
         Verb::Cat(cat) => files::cat(cat)?,
         Verb::Cp(cp) => copy::copy(cp)?,
         Verb::Write(write) => files::write(write)?,
@@ -57,6 +62,7 @@ fn on_state(verb: Verb) -> Result<(), Failure> {
         Verb::Apply(apply) => states::apply(apply),
         Verb::Discard(discard) => states::discard(discard),
         Verb::Snapshot(snapshot) => states::snapshot(snapshot),
+        Verb::Snapshots(snapshots) => states::snapshots(&snapshots),
         Verb::Rollback(rollback) => states::rollback(rollback),
         _ => Ok(()),
     }

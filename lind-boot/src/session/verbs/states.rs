@@ -1,5 +1,5 @@
-//! `session diff`, `apply`, `discard`, `log`, `snapshot` and `rollback`: the commands on states of
-//! overlays, while a session lends the state.
+//! `session diff`, `apply`, `discard`, `snapshot`, `snapshots` and `rollback`: the commands on the
+//! states of overlays, while a session lends the state.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use serde_json::{Value, json};
 
 use super::link::Link;
-use crate::cli::overlay::{Apply, Diff, Named, Paths};
+use crate::cli::overlay::{Apply, Diff, Named, Overlay, Paths};
 use crate::cli::states::{self, Of};
 use crate::failure::Failure;
 use crate::overlay::{self, Verb};
@@ -50,6 +50,14 @@ pub fn discard(discard: states::Discard) -> Result<(), Failure> {
 pub fn snapshot(snapshot: states::Snapshot) -> Result<(), Failure> {
     let state = borrowed(&snapshot.of, false)?.state;
     overlay::run(&Verb::Snapshot(&Named { state, name: snapshot.label }))
+}
+
+/// Lists the snapshots.
+///
+/// # Errors
+/// As for `diff`.
+pub fn snapshots(snapshots: &states::Snapshots) -> Result<(), Failure> {
+    overlay::manage(&Overlay::Ls { state: Some(borrowed(&snapshots.of, false)?.state) })
 }
 
 /// Returns to a snapshot.
