@@ -27,7 +27,7 @@ CODE = TOP / "build" / "code"
 GIT = ["git", "-c", "safe.directory=*"]
 # Files of the skeleton that keep its directories, and a file of the build.
 LEFT_OUT = (".gitignore", ".keep", "install.lock")
-# The most that the wheel may have, in bytes.
+# Larger wheels are reported, in bytes.
 MOST = 100_000_000
 
 
@@ -119,8 +119,8 @@ def build(project: Path, out: Path, bundle: Path) -> None:
     wheel = Path(subprocess.run(words, cwd=project, env=known, stderr=subprocess.PIPE, text=True, check=True).stderr.split()[-1])
     size = wheel.stat().st_size
     print(f"{wheel}: {size / 1e6:.1f} MB", flush=True)
-    if size > MOST and project == TOP / "python":
-        raise SystemExit(f"wheel.py: {wheel.name} has more than {MOST / 1e6:.0f} MB")
+    if size > MOST:
+        print(f"wheel.py: {wheel.name} has more than {MOST / 1e6:.0f} MB: fewer ports make it smaller", file=sys.stderr)
 
 
 def main() -> int:
