@@ -289,6 +289,18 @@ def part_of_a_new_directory_is_refused(world: World) -> None:
     same("applied", [(top / name).read_text() for name in ("dir/one", "dir/two", "renamed/more")], ["1\n", "2\n", "x\n"])
 
 
+def changes_deep_in_a_renamed_directory(world: World) -> None:
+    """Below a directory that comes along with it, and without which nothing below is applied."""
+    top = fill(world)
+    edited(world, "v:old=src/renamed", "a:src/renamed/deep/x=more\n", "w:src/renamed/deep/new=n\n", "m:src/renamed/deep/made", "w:src/renamed/deep/made/in=i\n",
+           "d:src/renamed/y")
+    holds("a part", verb(world, "apply", "test", "src/renamed/deep/x", status=1), "src/renamed/deep/x: its directory is new or renamed")
+    verb(world, "export", "test", str(world.home / "copy"))
+    verb(world, "apply", "test")
+    same("applied", tree(top), tree(world.home / "copy"))
+    same("all of it", verb(world, "diff", "test"), "")
+
+
 def names_of_apply_are_not_known_before(world: World) -> None:
     """A file that another apply left, or that a command gave such a name, is neither overwritten nor lost."""
     top = fill(world)
@@ -787,7 +799,7 @@ def an_export_keeps_second_names(world: World) -> None:
 
 
 TESTS = [a_commit_is_applied, files_with_holes_keep_them, what_is_not_text_is_a_patch, what_is_made_again_is_no_change, an_export_keeps_second_names, links_that_lead_outside, an_edit_is_looked_at_and_applied, what_a_run_has_made_runs, what_a_run_has_copied_has_its_name, what_becomes_a_link_is_a_patch, changes_go_on_in_the_next_run, what_has_changed_below_is_not_overwritten,
-         what_came_below_meanwhile_is_not_overwritten, what_shows_through_is_not_made_up, part_of_a_new_directory_is_refused, names_of_apply_are_not_known_before,
+         what_came_below_meanwhile_is_not_overwritten, what_shows_through_is_not_made_up, part_of_a_new_directory_is_refused, changes_deep_in_a_renamed_directory, names_of_apply_are_not_known_before,
          what_cannot_be_made_stays_in_the_state, only_what_was_meant_is_applied_to, an_interrupted_apply_goes_on, is_exported_for_overlayfs, one_run_at_a_time, names_are_any_bytes, names_deep_down_are_whole,
          large_files_lie_in_a_directory, mistakes_with_states_that_are_directories, in_a_directory(an_edit_is_looked_at_and_applied), in_a_directory(changes_go_on_in_the_next_run),
          in_a_directory(an_interrupted_apply_goes_on), in_a_directory(is_exported_for_overlayfs), in_a_directory(one_run_at_a_time), in_a_directory(snapshots_and_forks),

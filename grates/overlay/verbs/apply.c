@@ -283,6 +283,29 @@ static bool is_any_stale(const struct verb_list *list)
 	return any;
 }
 
+/* Whether a directory, which is the first `length` bytes of a path, is below one that is renamed,
+ * and comes to its place with that. */
+static bool comes_along(const struct verb_list *list, const char *path, size_t length)
+{
+	const struct verb_change *change = NULL;
+	char *rest, *from;
+	struct stat st;
+	size_t at = length;
+	bool there;
+
+	while (at && !change)
+		if (path[--at] == '/')
+			change = map_get(&list->paths, path, at);
+	/* The nearest one says from where. */
+	if (!change || change->kind != 'R' || !(rest = strndup(path + at + 1, length - at - 1)))
+		return false;
+	from = verb_joined(change->from, rest);
+	there = below_look(from, &st) && S_ISDIR(st.st_mode);
+	free(from);
+	free(rest);
+	return there;
+}
+
 /* Says what comes to a directory that is not there, nor comes with it. */
 static bool is_any_without_directory(const struct verb_list *list)
 {
@@ -293,7 +316,8 @@ static bool is_any_without_directory(const struct verb_list *list)
 		const char *slash = change->kind == 'D' ? NULL : strrchr(change->path, '/'), *name;
 
 		if (!slash || below_parent(change->path, &name) >= 0 ||
-		    map_get(&list->paths, change->path, (size_t)(slash - change->path)))
+		    map_get(&list->paths, change->path, (size_t)(slash - change->path)) ||
+		    comes_along(list, change->path, (size_t)(slash - change->path)))
 			continue;
 		lind_log("%s: its directory is new or renamed; apply the directory", change->path);
 		any = true;
