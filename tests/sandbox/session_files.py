@@ -414,5 +414,19 @@ def links_of_commands_lead_nowhere(world: World) -> None:
     same("copied", sorted(os.listdir(world.home / "tree/a")), ["x"])
 
 
-TESTS = [files_are_written_and_read, directories_and_names, files_are_those_of_a_command, an_overlay_has_its_own_files, what_is_not_a_file,
+def many_parts_at_once_arrive(world: World) -> None:
+    start(world)
+    session = connect(world)
+    session.socket.settimeout(SECONDS)
+    parts = [b"0123456789abcdef" * 65536] * 10 + [b"the end"]
+    # Parts that were read while there was no room for them must not wait for a further message.
+    for number in range(60):
+        session.send(do="write", path="/tmp/much", more=True)
+        for i, part in enumerate(parts):
+            session.send(part, more=i < len(parts) - 1)
+        same(f"write {number}", session.receive()[0]["written"], sum(map(len, parts)))
+    same("all of it", read(session, "/tmp/much")[0] == b"".join(parts), True)
+
+
+TESTS = [files_are_written_and_read, many_parts_at_once_arrive, directories_and_names, files_are_those_of_a_command, an_overlay_has_its_own_files, what_is_not_a_file,
          huge_directories, a_race_with_links, tars_go_in_and_out, hostile_tars, changes_are_told, many_at_once, commands_on_files, links_of_commands_lead_nowhere]

@@ -108,11 +108,13 @@ impl Server {
     pub(super) fn hear_helper(&mut self, id: u32) {
         let Some(helper) = self.helpers.get_mut(&id) else { return };
         helper.channel.flush();
+        let client = helper.job.as_ref().map(|job| job.client);
         let mut read = helper.channel.read();
         while read.is_ok() {
             read = match self.next_answer(id) {
                 Ok(true) => Ok(()),
-                Ok(false) => return,
+                // There may be room now for messages that have come, and nothing else handles them.
+                Ok(false) => return client.into_iter().for_each(|client| self.read_on(client)),
                 Err(error) => Err(error),
             };
         }
