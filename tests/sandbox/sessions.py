@@ -15,7 +15,7 @@ import termios
 import time
 from pathlib import Path
 
-from world import BOOT, NOBODY, SECONDS, Failed, Skipped, World, holds, same
+from world import BOOT, NOBODY, SECONDS, Failed, Skipped, World, holds, needs_tools, same
 
 
 def start(world: World, *options: str, name: str = "one") -> None:
@@ -174,6 +174,14 @@ def limits_of_one_command(world: World) -> None:
     same("cpu", done.returncode, 137)
     same("others go on", execute(world, "cwd").returncode, 0)
     same("not of the session", world.boot("run", "--session", "one", "--network", "host", "true").returncode, 125)
+
+
+def no_shell_goes_on_after_the_time(world: World) -> None:
+    needs_tools()
+    start(world)
+    for number in range(30):
+        done = world.boot("session", "exec", "--timeout", "100ms", "one", "bash", "-c", "sleep 100; echo goes on")
+        same(f"run {number}", (done.returncode, done.stdout), (124, ""))
 
 
 def rules_hold(world: World) -> None:
@@ -442,7 +450,7 @@ def a_start_that_fails_says_why(world: World) -> None:
 
 TESTS = [commands_end_as_if_run_directly, directory_and_environment, files_are_the_commands_own, signals_go_to_the_command,
          a_client_that_dies_takes_its_command_along, a_session_that_dies_ends_its_commands, stop_ends_everything, who_is_asked_to_end_has_five_seconds, idle_sessions_end,
-         limits_of_one_command, rules_hold, a_hundred_at_once, a_terminal, what_is_typed_and_shown, a_terminal_that_nobody_reads,
+         limits_of_one_command, no_shell_goes_on_after_the_time, rules_hold, a_hundred_at_once, a_terminal, what_is_typed_and_shown, a_terminal_that_nobody_reads,
          a_terminal_ends_with_its_command, a_terminal_is_its_commands_own, one_of_a_pipeline_has_the_keys,
          not_for_others, what_is_no_request, a_start_that_fails_says_why,
          a_start_returns_while_it_runs, a_start_can_be_explained]

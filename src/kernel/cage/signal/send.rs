@@ -114,6 +114,13 @@ fn with_programs(kernel: &Kernel, first: &Arc<Cage>) -> Vec<Arc<Cage>> {
     found
 }
 
+/// Cages with those that made them first: a shell must not learn of the end of a command, and go on
+/// to the next one, before it ends too.
+fn makers_first(mut cages: Vec<Arc<Cage>>) -> Vec<Arc<Cage>> {
+    cages.sort_by_key(|cage| cage.ancestors().len());
+    cages
+}
+
 /// Ends a cage and all that come from it, by SIGKILL. This includes those that they make meanwhile.
 pub fn end_all_of(kernel: &Kernel, first: CageId) {
     let of_first = |cage: &Arc<Cage>| !cage.is_dead() && (cage.id == first || cage.descends_from(first));
@@ -123,7 +130,7 @@ pub fn end_all_of(kernel: &Kernel, first: CageId) {
         if there.is_empty() {
             return;
         }
-        for cage in there {
+        for cage in makers_first(there) {
             end(kernel, &cage, number(Number::SIGKILL));
         }
     }
@@ -133,7 +140,7 @@ pub fn end_all_of(kernel: &Kernel, first: CageId) {
 /// clients left, and may have something to save. Has to be repeated, for programs that are started
 /// meanwhile.
 pub fn end_programs(kernel: &Kernel) {
-    for cage in kernel.cages.all() {
+    for cage in makers_first(kernel.cages.all()) {
         if !cage.is_dead() && !crate::cage::searches(kernel, &cage) {
             end(kernel, &cage, number(Number::SIGKILL));
         }
