@@ -204,15 +204,17 @@ static void add_families(bool *of)
 static void write_calls(FILE *to)
 {
 	/* Calls that depend on chance, as in learn.c; calls of a program on its own descriptors and
-	 * about itself, such as a message about a refusal; and questions about files, which the lists
+	 * about itself, such as a message about a refusal; copies between descriptors, which a program
+	 * makes in another way when its output is a pipe; and questions about files, which the lists
 	 * of files decide: what a run asks depends on the files that the last one has left. */
 	static const uint32_t harmless[] = { SYS_futex, SYS_sched_yield, SYS_rt_sigsuspend, SYS_read, SYS_readv,
-		SYS_write, SYS_writev, SYS_close, SYS_lseek, SYS_fstat, SYS_brk, SYS_mmap, SYS_munmap, SYS_mprotect,
-		SYS_mremap, SYS_madvise, SYS_rt_sigaction, SYS_rt_sigprocmask, SYS_clock_gettime, SYS_gettimeofday,
-		SYS_nanosleep, SYS_clock_nanosleep, SYS_getpid, SYS_gettid, SYS_getppid, SYS_dup, SYS_dup2, SYS_dup3,
-		SYS_fcntl, SYS_poll, SYS_ppoll, SYS_access, SYS_faccessat, SYS_faccessat2, SYS_stat, SYS_lstat,
-		SYS_newfstatat, SYS_statx, SYS_readlink, SYS_readlinkat, SYS_getrandom, SYS_set_tid_address, SYS_wait4,
-		SYS_exit, SYS_exit_group };
+		SYS_pread64, SYS_preadv, SYS_preadv2, SYS_write, SYS_writev, SYS_pwrite64, SYS_pwritev, SYS_pwritev2,
+		SYS_sendfile, SYS_splice, SYS_copy_file_range, SYS_fadvise64, SYS_close, SYS_lseek, SYS_fstat, SYS_brk,
+		SYS_mmap, SYS_munmap, SYS_mprotect, SYS_mremap, SYS_madvise, SYS_rt_sigaction, SYS_rt_sigprocmask,
+		SYS_clock_gettime, SYS_gettimeofday, SYS_nanosleep, SYS_clock_nanosleep, SYS_getpid, SYS_gettid,
+		SYS_getppid, SYS_dup, SYS_dup2, SYS_dup3, SYS_fcntl, SYS_poll, SYS_ppoll, SYS_access, SYS_faccessat,
+		SYS_faccessat2, SYS_stat, SYS_lstat, SYS_newfstatat, SYS_statx, SYS_readlink, SYS_readlinkat,
+		SYS_getrandom, SYS_set_tid_address, SYS_wait4, SYS_exit, SYS_exit_group };
 	const struct lind_syscall *row;
 	char *names[NUMBERS];
 	size_t n = 0;

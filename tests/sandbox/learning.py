@@ -7,7 +7,7 @@ import socket
 import subprocess
 from pathlib import Path
 
-from world import TOP, Failed, Skipped, World, holds, needs_tools, same
+from world import SECONDS, TOP, Failed, Skipped, World, holds, needs_tools, same
 
 SCRIPT = """
 mkdir -p out
@@ -228,6 +228,18 @@ def names_that_a_shell_makes_up(world: World) -> None:
         refused(world, other, "not among", "-v", ".", "--", "bash", "-c", f"echo x >{other}")
 
 
+def the_output_may_be_another(world: World) -> None:
+    """A copy into a file is made by other calls than one into a pipe."""
+    needs_tools()
+    words = ("-v", ".", "--", "cat", "kept")
+    learn(world, *words)
+    with open(world.folder / "output", "w+b") as output:
+        done = world.begin("run", "--policy", policy_of(world), *words, stdout=output)
+        said = done.communicate(timeout=SECONDS)[1]
+        output.seek(0)
+        same("into a file", (done.returncode, said, output.read()), (0, "", (world.project / "kept").read_bytes()))
+
+
 def programs_have_rules_of_their_own(world: World) -> None:
     needs_tools()
     probe, policy = str(world.folder / "tool" / "probe.wasm"), world.runtime / "programs.toml"
@@ -259,5 +271,5 @@ def explain_tells_the_lists(world: World) -> None:
 
 
 TESTS = [calls_that_do_the_same_are_one, a_program_passes_and_nothing_more, a_script_passes_and_nothing_more, learning_twice_adds, connections_are_learned, what_is_refused_is_not_learned,
-         links_lead_nowhere_else, nothing_learned_allows_nothing, a_session_is_learned, limits_have_headroom, git_passes, names_that_a_shell_makes_up, programs_have_rules_of_their_own,
+         links_lead_nowhere_else, nothing_learned_allows_nothing, a_session_is_learned, limits_have_headroom, git_passes, names_that_a_shell_makes_up, the_output_may_be_another, programs_have_rules_of_their_own,
          explain_tells_the_lists]
