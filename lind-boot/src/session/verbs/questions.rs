@@ -30,7 +30,10 @@ pub fn follow(questions: &Questions) -> Result<(), Failure> {
     for question in answer["questions"].as_array().into_iter().flatten() {
         show(question, questions, asks)?;
     }
-    while questions.follow {
+    if !questions.follow {
+        return Ok(());
+    }
+    loop {
         let event = link.receive()?.value;
         if event["question"].is_object() {
             show(&event["question"], questions, asks)?;
@@ -38,7 +41,6 @@ pub fn follow(questions: &Questions) -> Result<(), Failure> {
             failure::print(&text::json(&format!("{event}\n")))?;
         }
     }
-    Ok(())
 }
 
 fn show(question: &Value, how: &Questions, asks: bool) -> Result<(), Failure> {
