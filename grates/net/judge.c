@@ -375,8 +375,7 @@ int64_t judge_sent(struct client *c, const struct lind_call *call, unsigned prot
 	char asked[DNS_NAME], what[DNS_NAME + 16];
 	int64_t r;
 
-	if (proto == UDP && a->port == DNS_PORT && !stays_own(SEND, proto, a) && !allowed(SEND, proto, a) &&
-	    dns_question(bytes, length, asked)) {
+	if (proto == UDP && a->port == DNS_PORT && !allowed(SEND, proto, a) && dns_question(bytes, length, asked)) {
 		snprintf(what, sizeof what, "look up %s", asked);
 		if ((r = ask(c, call, asked, "no rule allows it", what)) < 0)
 			return r;
