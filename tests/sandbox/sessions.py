@@ -237,7 +237,9 @@ def a_terminal(world: World) -> None:
             os.kill(child, signal.SIGCONT)
             until("typed text goes to the command", lambda: is_raw(master))
             world.boot("session", "signal", "one", "KILL")
-        end = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        ends: list[int] = []
+        until(f"{act}: it ends", lambda child=child, ends=ends: ends.extend(status for pid, status in [os.waitpid(child, os.WNOHANG)] if pid) or ends)
+        end = os.waitstatus_to_exitcode(ends[0])
         same(f"{act}: settings", termios.tcgetattr(master)[:4], before[:4])
         os.close(master)
         same(act, end, status)
