@@ -36,7 +36,7 @@ class SandboxOptions(TypedDict, total=False):
     tmpfs, hostname, publish, read_only, grates, mounts
         As the options of `lind-boot run` with these names; the grates are texts of `--grate`.
     shell
-        What runs commands that are texts: "bash".
+        The program that runs commands given as texts: "bash" unless given.
     request_timeout
         Seconds that a request may take which has no timeout of its own; a command has none.
     start_timeout
