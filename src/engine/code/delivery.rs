@@ -141,7 +141,7 @@ mod tests {
     fn code_of_the_same_compiler_is_kept() {
         let folder = tempfile::tempdir().unwrap();
         let (code, module) = (folder.path().join("code"), folder.path().join("module"));
-        let text = r#"(module (memory (export "memory") 65536 65536) (func (export "_start")))"#;
+        let text = r#"(module (memory (export "memory") 65536 65536) (func (export "_start") (param i32)))"#;
         std::fs::write(&module, wat::parse_str(text).unwrap()).unwrap();
         let (one, other) = (blake3::hash(b"one"), blake3::hash(b"other"));
         let make = |program, modules: &[&Path]| {
