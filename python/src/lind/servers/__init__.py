@@ -1,0 +1,1 @@
+"""Servers: sandboxes behind protocols that other programs speak."""
