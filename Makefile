@@ -76,10 +76,8 @@ test: setup ## every test, about an hour the first time; ARGS=fs selects
 	@echo "test: builds what is not built (about 20 minutes the first time), then lints and unit tests (10), then scripts/test.py (30)"
 	@# The runtime ends with one long link on one processor: lints and unit tests are compiled meanwhile.
 	@$(MAKE) --no-print-directory -j2 all check unit-tests
-	@# Many tests of sandboxes need a shell and its tools, and some want GNU's.
-	@$(MAKE) --no-print-directory gnu-tools
-	cargo test --workspace
-	cargo test --workspace --no-default-features --test filters --test grates --test run
+	@# Many tests of sandboxes need a shell and its tools, and some want GNU's. Configuring these occupies one processor.
+	@$(MAKE) --no-print-directory -j2 gnu-tools run-unit-tests
 	scripts/test.py $(ARGS)
 
 quick: ## lints and the tests of what changed, in under five minutes after a build; ARGS=COMMIT compares with that
@@ -88,8 +86,16 @@ quick: ## lints and the tests of what changed, in under five minutes after a bui
 readme-test: setup ## types all that README.md and docs/ say, in a fresh clone with an empty home; takes hours
 	tests/readme/run --fresh
 
+# System calls go past the engine's trampoline by default: its tests run with it, too.
+WITHOUT_TRAMPOLINE = --workspace --no-default-features --test filters --test grates --test run
+
 unit-tests: check
 	cargo test --workspace --no-run
+	cargo test $(WITHOUT_TRAMPOLINE) --no-run
+
+run-unit-tests:
+	cargo test --workspace
+	cargo test $(WITHOUT_TRAMPOLINE)
 
 bench: setup all tools ## the benchmark table; ARGS='fs_read -o result.json' selects and saves
 	scripts/benchrunner.py $(ARGS)
@@ -118,4 +124,4 @@ clean: ## removes what was built
 	rm -rf build
 	$(MAKE) --no-print-directory -C grates clean
 
-.PHONY: all help setup tools gnu-tools demo quick programs sysroot cxx profile rust grates binfmt ports ports-test test readme-test unit-tests bench sandbench check deny clean wheel dist sdk-test install uninstall
+.PHONY: all help setup tools gnu-tools demo quick programs sysroot cxx profile rust grates binfmt ports ports-test test readme-test unit-tests run-unit-tests bench sandbench check deny clean wheel dist sdk-test install uninstall

@@ -6,10 +6,10 @@
 A PREFIX selects: `fs`, `fs/open`, `hostile`, `grates/imfs`. A conformance program is tests/conformance/AREA/NAME.c or .cpp: it must
 pass on Linux first, in an empty directory which it leaves empty; 0 is a pass, 77 a skip. Then it runs in a cage, in one behind
 a grate that passes every call on, and in one whose files are in memory (imfs); those of fs/ also in a mount, made by the host and by
-lind-boot. Failures that are known, in cages only, stand
-in tests/expected-failures.txt; one that passes after all is a failure. An executable tests/FOLDER/run, and tests/grates/NAME/run and
-one below that, prints `N passed, N failed` itself. The last lines name what failed, and say `N passed, N failed, N skipped`; exits
-with 1 if anything failed, 2 if called wrongly.
+lind-boot. Failures that are known, in cages only, stand in tests/expected-failures.txt; one that passes after all is a failure. An
+executable tests/FOLDER/run, and tests/grates/NAME/run and one below that, prints `N passed, N failed` itself; some run beside the
+other tests. The last lines name what failed, and say `N passed, N failed, N skipped`; exits with 1 if anything failed, 2 if called
+wrongly.
 """
 
 from __future__ import annotations
@@ -24,12 +24,16 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 TESTS = REPOSITORY / "tests"
 GRATES = ("forward", "imfs")
 MAKERS = ("bind", "kernel")
+# Folders that write below build/ only, each in a place of its own, and compile most of the time.
+# They run one after the other beside all other tests.
+BESIDE = ("abi", "cxx", "driver", "wasi")
 CONFORMANCE = TESTS / "conformance"
 # Without -fno-builtin the compiler answers many calls of the C library itself.
 CFLAGS = ["-O1", "-g", "-fno-builtin", "-Wall", "-Wextra", "-Werror", f"-I{CONFORMANCE}"]
@@ -56,6 +60,10 @@ class Totals:
 
     def __str__(self) -> str:
         return f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped"
+
+    def add(self, other: Totals) -> None:
+        self.passed, self.failed, self.skipped = self.passed + other.passed, self.failed + other.failed, self.skipped + other.skipped
+        self.failures += other.failures
 
 
 @dataclasses.dataclass
@@ -262,10 +270,10 @@ def run_cages(options: argparse.Namespace, names: list[str], expected: dict[str,
             print(f"SKIPPED {side.title}: the host does not permit it", flush=True)
 
 
-def run_folder(folder: Path, totals: Totals) -> None:
-    """Runs tests/FOLDER/run, shows its output, and adds the last counts that it prints."""
+def run_folder(folder: Path, totals: Totals, say: Callable[[str], None]) -> None:
+    """Runs tests/FOLDER/run, says what it prints, and adds the last counts that it prints."""
     name = folder.relative_to(TESTS) if folder.is_relative_to(TESTS) else folder
-    print(f"tests/{name}:", flush=True)
+    say(f"tests/{name}:")
     said: list[str] = []
     start = time.monotonic()
     with subprocess.Popen([str(folder / "run")], cwd=REPOSITORY, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -273,17 +281,28 @@ def run_folder(folder: Path, totals: Totals) -> None:
         for line in process.stdout or []:
             said.append(line)
             if not COUNTS.match(line):
-                print(f"    {line}", end="", flush=True)
+                say(f"    {line}".removesuffix("\n"))
         status = process.wait(FOLDER_SECONDS)
     counts = COUNTS.findall("".join(said))
     passed, failed, skipped = (int(n or 0) for n in counts[-1]) if counts else (0, 0, 0)
     if not counts or (status and not failed):
-        print(f"FAILED tests/{name}/run: exit status {status}, {'no counts' if not counts else 'no failure named'}")
+        say(f"FAILED tests/{name}/run: exit status {status}, {'no counts' if not counts else 'no failure named'}")
         failed += 1
+    failures: list[str] = []
     if failed:
-        totals.failures += [f"tests/{name}: {line.strip()}" for line in said if FAILURE.match(line)] or [f"tests/{name}: its last lines:\n{''.join(said[-25:])}"]
-    totals.passed, totals.failed, totals.skipped = totals.passed + passed, totals.failed + failed, totals.skipped + skipped
-    print(f"tests/{name}: {passed} passed, {failed} failed, {skipped} skipped in {time.monotonic() - start:.0f} s", flush=True)
+        failures = [f"tests/{name}: {line.strip()}" for line in said if FAILURE.match(line)] or [f"tests/{name}: its last lines:\n{''.join(said[-25:])}"]
+    totals.add(Totals(passed, failed, skipped, failures))
+    say(f"tests/{name}: {passed} passed, {failed} failed, {skipped} skipped in {time.monotonic() - start:.0f} s")
+
+
+def run_beside(folders: list[str]) -> Totals:
+    """Runs folders one after the other; prints what each of them says in one piece."""
+    totals = Totals()
+    for folder in folders:
+        lines: list[str] = []
+        run_folder(TESTS / folder, totals, lines.append)
+        print("\n".join(lines), flush=True)
+    return totals
 
 
 def selected(names: list[str], prefixes: list[str]) -> list[str]:
@@ -327,11 +346,16 @@ def run_all(options: argparse.Namespace) -> Totals:
         raise Wrong(f"{options.lind_boot} is not built: run make, or pass --native-only")
     totals = Totals()
     agreed = run_side(Native(options), names, {}, options.jobs, totals) if names else []
-    if not options.native_only:
+    if options.native_only:
+        return totals
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        beside = pool.submit(run_beside, [folder for folder in folders if folder in BESIDE])
         if agreed:
             run_cages(options, agreed, expected, totals)
         for folder in folders:
-            run_folder(TESTS / folder, totals)
+            if folder not in BESIDE:
+                run_folder(TESTS / folder, totals, lambda line: print(line, flush=True))
+        totals.add(beside.result())
     return totals
 
 
