@@ -47,12 +47,20 @@ def _cache() -> Path:
         try:
             folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             folder.mkdir(mode=0o700, exist_ok=True)
-            found = folder.lstat()
+            found, is_kept = folder.lstat(), _keeps_its_entries(folder.parent)
         except OSError:
             continue
-        if stat.S_ISDIR(found.st_mode) and found.st_uid == user and not found.st_mode & 0o022 and os.access(folder, os.W_OK):
+        own = stat.S_ISDIR(found.st_mode) and found.st_uid == user and not found.st_mode & 0o022
+        if own and is_kept and os.access(folder, os.W_OK):
             return folder
     raise SandboxError(f"no place for the image of the sandbox: {home}/lind-sandbox must be a directory of yours that nobody else can change")
+
+
+def _keeps_its_entries(path: Path) -> bool:
+    """Whether no other user can put another directory in the place of one in it, or lead a link elsewhere."""
+    trusted, target = {0, os.geteuid()}, path.stat()
+    by_others = target.st_mode & stat.S_IWOTH and not target.st_mode & stat.S_ISVTX
+    return path.lstat().st_uid in trusted and target.st_uid in trusted and not by_others
 
 
 def _unpack(tar: Path, target: Path) -> None:

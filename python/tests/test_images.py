@@ -1,0 +1,48 @@
+"""The place of unpacked images."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from lind import _images
+
+ANOTHER = 65534
+
+
+def cache(monkeypatch: pytest.MonkeyPatch, home: Path) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(home))
+    return _images._cache()
+
+
+def test_it_is_in_the_cache_of_the_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where that is a link."""
+    link = tmp_path / "link"
+    link.symlink_to(tmp_path)
+    for home in (tmp_path, tmp_path / "new", link):
+        assert cache(monkeypatch, home) == home / "lind-sandbox"
+    assert (tmp_path / "lind-sandbox").stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o722])
+def test_no_directory_that_others_may_change_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: int) -> None:
+    """They could put another image in the place of that which was unpacked, and so other tools into a sandbox."""
+    for open_to_others in (tmp_path / "parent", tmp_path / "own" / "lind-sandbox"):
+        open_to_others.mkdir(parents=True)
+        open_to_others.chmod(mode)
+        home = open_to_others if open_to_others.name == "parent" else open_to_others.parent
+        assert tmp_path not in cache(monkeypatch, home).parents
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="not root")
+def test_no_directory_of_another_user_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A user who has made the directory above can rename what is in it, and its link leads where that user says."""
+    theirs, link = tmp_path / "theirs", tmp_path / "link"
+    theirs.mkdir()
+    os.chown(theirs, ANOTHER, ANOTHER)
+    link.symlink_to(tmp_path)
+    os.chown(link, ANOTHER, ANOTHER, follow_symlinks=False)
+    for home in (theirs, link):
+        assert tmp_path not in cache(monkeypatch, home).parents
