@@ -4,7 +4,8 @@
     scripts/packagebench.py [--columns NAME,..] [--count N] [-n N] [-q] [-o DIR] [--json]
     scripts/packagebench.py compare OLD.json NEW.json
 
-Rows: make a sandbox, run a command and end it; a command in a sandbox that is there; many sandboxes at once; a file of 1 MiB.
+Rows: make a sandbox, run a command and end it; a command in a sandbox that is there; many sandboxes at once; a file of 1 MiB; the first
+program after installing the wheel that dist has, with an empty home.
 Bubblewrap keeps no sandbox, so that each of its commands makes one. The columns take turns, and their answers are looked at. Programs that are not
 installed are lines. Exits with 1 if something failed or (compare) became slower, with 2 if called wrongly.
 """

@@ -37,6 +37,9 @@ class Lying(columns.Column):
     def sandbox(self, workspace: Path) -> Iterator[columns.Box]:
         yield LyingBox(workspace)
 
+    def first(self, home: Path) -> bytes:
+        return b"lies\n"
+
 
 class Absent(columns.Bubblewrap):
     """A column whose program is not installed."""

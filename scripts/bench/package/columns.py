@@ -6,16 +6,19 @@ import contextlib
 import os
 import subprocess
 import sys
+import tempfile
 import uuid
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
 
 from bench.building import last_line
-from bench.model import REPOSITORY, Failed, environment, found, in_image, need_boot
+from bench.model import REPOSITORY, Failed, NotOffered, environment, found, in_image, need_boot
 from bench.sandbox.columns import BASE, WORKSPACE, Container
 
 SECONDS = 120
+# A program whose output is known.
+ANSWER = "print(6*7)"
 # Writes standard input to the file that $1 names.
 WRITE = ("sh", "-c", 'cat >"$1"', "sh")
 
@@ -63,6 +66,10 @@ class Column:
         """A new sandbox, which ends with the context."""
         yield Box(workspace)
 
+    def first(self, home: Path) -> bytes:
+        """The output of a Python program, of a user with this empty home; raises NotOffered."""
+        return output([found("python3"), "-c", ANSWER], directory=home)
+
 
 class BubblewrapBox(Box):
     """Bubblewrap keeps no sandbox between commands: each command makes its own."""
@@ -86,6 +93,9 @@ class Bubblewrap(Column):
     @contextlib.contextmanager
     def sandbox(self, workspace: Path) -> Iterator[Box]:
         yield BubblewrapBox(workspace)
+
+    def first(self, home: Path) -> bytes:
+        raise NotOffered
 
 
 class ContainerBox(Box):
@@ -122,6 +132,9 @@ class Containers(Column):
         finally:
             output([program, "kill", container])
 
+    def first(self, home: Path) -> bytes:
+        raise NotOffered
+
 
 class LindBox(Box):
     """A sandbox of the package."""
@@ -147,6 +160,26 @@ class Lind(Column):
 
     def __init__(self, boot: Path, image: Path) -> None:
         self.boot, self.image = boot, image
+        self.installed: tempfile.TemporaryDirectory[str] | None = None
+
+    def first(self, home: Path) -> bytes:
+        known = {"HOME": str(home), "PYTHONPATH": self.site(), "XDG_RUNTIME_DIR": str(home), "PATH": os.environ["PATH"]}
+        words = [sys.executable, "-c", f"import lind; print(lind.run(['python3', '-c', '{ANSWER}']).stdout, end='')"]
+        done = subprocess.run(words, cwd=home, env=known, capture_output=True, timeout=SECONDS, check=False)
+        if done.returncode:
+            raise Failed(last_line(done.stderr.decode(errors="replace")))
+        return done.stdout
+
+    def site(self) -> str:
+        """Where the wheel in dist is installed, by the first call; raises NotOffered if there is none."""
+        wheels = sorted((REPOSITORY / "dist").glob("lind_sandbox-*.whl"))
+        if not wheels:
+            raise NotOffered
+        if self.installed is None:
+            self.installed = tempfile.TemporaryDirectory(prefix="packagebench.")
+            words = ["install", "-q", "--no-index", "--root-user-action=ignore", "--disable-pip-version-check", "--target", self.installed.name]
+            output([sys.executable, "-m", "pip", *words, str(wheels[-1])])
+        return self.installed.name
 
     def check(self) -> None:
         need_boot(self.boot)

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from bench.model import Failed, Missing
+from bench.model import Failed, Missing, NotOffered
 from bench.package.columns import Box, Column
 
 MEBIBYTE = 1024 * 1024
@@ -46,6 +46,10 @@ def write(_: Column, box: Box | None, place: Path) -> None:
     file.unlink()
 
 
+def first(column: Column, _: Box | None, place: Path) -> None:
+    expect(column.first(Path(tempfile.mkdtemp(dir=place))), b"42\n")
+
+
 def many(count: int) -> Callable[[Column, Box | None, Path], None]:
     def one(column: Column, place: Path, number: int) -> None:
         own = place / str(number)
@@ -66,6 +70,7 @@ def every_row(count: int) -> list[Row]:
         Row("a command in a sandbox", run, open=True),
         Row(f"{count} sandboxes at once, a command in each", many(count)),
         Row("write a file of 1 MiB", write, open=True),
+        Row("a Python program, the first after installing", first),
     ]
 
 
@@ -110,6 +115,8 @@ class Turns:
             box = stack.enter_context(column.sandbox(place)) if row.open else None
             timed(row, column, box, place)
             yield column, box, place
+        except NotOffered:
+            return
         except (Failed, Missing, OSError) as failure:
             self.failed[f"{row.name}, {column.name}"] = str(failure)
 
