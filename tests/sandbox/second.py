@@ -281,6 +281,8 @@ def what_is_no_message(world: World) -> None:
                   {"do": "exec", "argv": ["a"], "files": [3]}, {"do": "exec", "argv": ["a"], "files": [1], "terminal": {"files": [1], "size": [1, 2]}}):
         client.send(**wrong)
         refused(f"{wrong}", client.receive, "")
+    client.send(do="exec", argv=[TOOL, "copy"], max_outputs=1)
+    refused("an unknown key", client.receive, "max_outputs: this session does not know this key of `exec`")
     same("goes on", client.ask("hello")["version"], 2)
     same("the socket is there", path.exists(), True)
 

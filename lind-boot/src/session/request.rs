@@ -2,16 +2,18 @@
 //! exact message for each mistake.
 
 use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use lind_abi::layout::{Termios, Winsize};
-use lind_kernel::cage::signal::Origin;
 use lind_kernel::text::shown;
-use serde_json::{Value, json};
+use serde::Deserialize;
+use serde::de::{DeserializeOwned, Deserializer, Error};
+use serde_json::{Map, Value, json};
 
-use super::wire::{self, FILES, SECOND, VERSION};
+use super::wire::{FILES, SECOND, VERSION, Word};
 use crate::amount::Kind;
 use crate::cli::sandbox::Amounts;
 use crate::sandbox::{Surroundings, limited};
@@ -23,9 +25,19 @@ pub enum Request {
     /// List the commands that run.
     List,
     /// Send a signal to one command, or all.
-    Signal(u8, Option<u32>),
+    Signal(ToSignal),
     /// End the session.
     Stop,
+}
+
+/// A signal for one command, or for all.
+#[derive(Deserialize)]
+pub struct ToSignal {
+    /// The signal.
+    #[serde(deserialize_with = "number")]
+    pub signal: u8,
+    /// The number of the command.
+    pub id: Option<u32>,
 }
 
 /// A command to run.
@@ -64,24 +76,92 @@ pub struct Kept {
     pub most: Option<u64>,
 }
 
+/// The keys of an `exec`. Those from `stdin` on are of the second version.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Exec {
+    argv: Vec<Argument>,
+    env: Vec<Argument>,
+    workdir: Option<Argument>,
+    here: Option<Argument>,
+    timeout: Option<f64>,
+    limits: Map<String, Value>,
+    events: bool,
+    terminal: Option<Terminal>,
+    stdin: bool,
+    #[serde(deserialize_with = "files")]
+    files: [bool; FILES],
+    detach: bool,
+    keep: Option<u64>,
+    max_output: Option<u64>,
+    #[serde(flatten)]
+    unknown: Map<String, Value>,
+}
+
 /// A terminal for a command.
+#[derive(Deserialize)]
 pub struct Terminal {
     /// Which of the descriptors 0, 1 and 2 are the terminal.
+    #[serde(deserialize_with = "files")]
     pub files: [bool; FILES],
     /// Its size.
+    #[serde(deserialize_with = "size")]
     pub size: Winsize,
     /// Its settings, instead of the host's.
+    #[serde(default, deserialize_with = "read_settings")]
     pub settings: Option<Termios>,
 }
 
 /// The messages of a client while its command runs.
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "expected input, resize or signal")]
 pub enum Meanwhile {
-    /// A signal for it.
-    Signal(u8, Origin),
     /// Text typed at its terminal.
-    Input(Vec<u8>),
-    /// The terminal's size.
-    Size(Winsize),
+    Input {
+        /// The text.
+        input: Word,
+    },
+    /// The terminal has another size.
+    Resize {
+        /// The size.
+        #[serde(deserialize_with = "size")]
+        resize: Winsize,
+    },
+    /// A signal for it.
+    Signal {
+        /// The signal.
+        #[serde(deserialize_with = "number")]
+        signal: u8,
+        /// Whether it goes to the processes in front on the terminal.
+        #[serde(default)]
+        terminal: bool,
+    },
+}
+
+/// A word of a command line, an environment or a path: it has no NUL byte.
+#[derive(Deserialize)]
+#[serde(try_from = "Word")]
+struct Argument(Vec<u8>);
+
+impl TryFrom<Word> for Argument {
+    type Error = &'static str;
+
+    fn try_from(Word(bytes): Word) -> Result<Argument, &'static str> {
+        if bytes.contains(&0) { Err("has a NUL byte") } else { Ok(Argument(bytes)) }
+    }
+}
+
+impl From<Argument> for PathBuf {
+    fn from(Argument(bytes): Argument) -> PathBuf {
+        OsString::from_vec(bytes).into()
+    }
+}
+
+/// Reads the keys of a message. A key whose value is null counts as missing.
+fn parse<T: DeserializeOwned>(message: &Value) -> Result<T> {
+    let mut message = message.clone();
+    message.as_object_mut().into_iter().for_each(|keys| keys.retain(|_, value| !value.is_null()));
+    Ok(serde_path_to_error::deserialize(message)?)
 }
 
 impl Request {
@@ -96,64 +176,28 @@ impl Request {
             "this session speaks version {VERSION} and version {SECOND} of the protocol, and not {version}"
         );
         match message["do"].as_str() {
-            Some("exec") => Ok(Request::Exec(Box::new(Line::read(message)?))),
+            Some("exec") => Ok(Request::Exec(Box::new(parse::<Exec>(message)?.line()?))),
             Some("list") => Ok(Request::List),
             Some("stop") => Ok(Request::Stop),
-            Some("signal") => {
-                let id = message["id"].as_u64().map(u32::try_from).transpose().context("id")?;
-                Ok(Request::Signal(number(message)?, id))
-            }
+            Some("signal") => Ok(Request::Signal(parse(message)?)),
             _ => bail!("do: expected exec, list, signal or stop"),
         }
     }
 }
 
-impl Meanwhile {
-    /// Parses a message.
-    ///
-    /// # Errors
-    /// A mistake in the message.
-    pub fn read(message: &Value) -> Result<Meanwhile> {
-        if !message["input"].is_null() {
-            return wire::bytes(&message["input"])
-                .map(Meanwhile::Input)
-                .context("input: expected text, or a list of bytes");
-        }
-        if !message["resize"].is_null() {
-            return size(&message["resize"]).context("resize").map(Meanwhile::Size);
-        }
-        let origin = if message["terminal"].as_bool() == Some(true) { Origin::Terminal } else { Origin::Process };
-        Ok(Meanwhile::Signal(number(message)?, origin))
-    }
-}
-
 /// A list of some of 0, 1 and 2.
-fn files(value: &Value) -> Result<[bool; FILES]> {
+fn files<'de, D: Deserializer<'de>>(from: D) -> Result<[bool; FILES], D::Error> {
     let mut files = [false; FILES];
-    for number in value.as_array().context("files: expected a list of 0, 1 and 2")? {
-        let place = number.as_u64().and_then(|number| files.get_mut(usize::try_from(number).ok()?));
-        *place.context("files: expected 0, 1 or 2")? = true;
+    for number in Vec::<usize>::deserialize(from)? {
+        *files.get_mut(number).ok_or_else(|| D::Error::custom("expected 0, 1 or 2"))? = true;
     }
     Ok(files)
 }
 
 /// `[rows, columns]`
-pub fn size(value: &Value) -> Result<Winsize> {
-    let number = |at: usize| value[at].as_u64().and_then(|number| u16::try_from(number).ok());
-    let (row, col) = number(0).zip(number(1)).context("expected [rows, columns]")?;
+pub fn size<'de, D: Deserializer<'de>>(from: D) -> Result<Winsize, D::Error> {
+    let [row, col] = Deserialize::deserialize(from)?;
     Ok(Winsize { row, col, xpixel: 0, ypixel: 0 })
-}
-
-impl Terminal {
-    fn read(value: &Value) -> Result<Option<Terminal>> {
-        if value.is_null() {
-            return Ok(None);
-        }
-        let files = files(&value["files"])?;
-        let settings = Some(&value["settings"]).filter(|settings| !settings.is_null());
-        let settings = settings.map(|settings| read_settings(settings).context("settings")).transpose()?;
-        Ok(Some(Terminal { files, size: size(&value["size"]).context("size")?, settings }))
-    }
 }
 
 /// Terminal settings in a message: input, output, control and local modes, and the control
@@ -163,22 +207,71 @@ pub fn settings(settings: &Termios) -> Value {
     json!([iflag, oflag, cflag, lflag, cc])
 }
 
-fn read_settings(value: &Value) -> Result<Termios> {
-    let mode = |at: usize| value[at].as_u64().and_then(|mode| u32::try_from(mode).ok()).context("expected a mode");
-    let cc = wire::bytes(&value[4]).and_then(|cc| cc.try_into().ok()).context("expected 19 characters")?;
-    Ok(Termios { iflag: mode(0)?, oflag: mode(1)?, cflag: mode(2)?, lflag: mode(3)?, line: 0, cc })
+fn read_settings<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Termios>, D::Error> {
+    let Some((iflag, oflag, cflag, lflag, Word(cc))) = Deserialize::deserialize(from)? else { return Ok(None) };
+    let cc = cc.try_into().map_err(|_| D::Error::custom("expected 19 control characters"))?;
+    Ok(Some(Termios { iflag, oflag, cflag, lflag, line: 0, cc }))
 }
 
-/// The signal of a message.
-///
-/// # Errors
-/// When it is not a number of one.
-pub fn number(message: &Value) -> Result<u8> {
-    let number = message["signal"].as_u64().and_then(|number| u8::try_from(number).ok());
-    number.filter(|number| (1..=64).contains(number)).ok_or_else(|| anyhow!("signal: expected a number from 1 to 64"))
+/// The number of a signal.
+pub fn number<'de, D: Deserializer<'de>>(from: D) -> Result<u8, D::Error> {
+    let number = u8::deserialize(from).ok().filter(|number| (1..=64).contains(number));
+    number.ok_or_else(|| D::Error::custom("expected a number from 1 to 64"))
+}
+
+impl Exec {
+    fn line(self) -> Result<Line> {
+        let own: Vec<_> = self.argv.into_iter().map(|Argument(bytes)| bytes).collect();
+        ensure!(own.first().is_some_and(|name| !name.is_empty()), "argv: expected the name of a command");
+        let workdir = self.workdir.map(PathBuf::from);
+        ensure!(
+            workdir.as_ref().is_none_or(|path| path.has_root()),
+            "-w: must be a path of the guest, which begins with /"
+        );
+        let shown: Vec<_> = own.iter().map(shown).collect();
+        let limits = limited(&amounts(&self.limits)?).into_iter().map(OsString::into_encoded_bytes);
+        Ok(Line {
+            shown: shown.join(" "),
+            argv: limits.chain(own).collect(),
+            env: self.env.into_iter().map(|Argument(bytes)| bytes).collect(),
+            workdir,
+            here: self.here.map(PathBuf::from),
+            timeout: self.timeout.map(Duration::try_from_secs_f64).transpose().context("timeout")?,
+            events: self.events,
+            terminal: self.terminal,
+            kept: None,
+        })
+    }
 }
 
 impl Line {
+    /// Parses an `exec` of the second version. It has no unknown key: a limit that this session
+    /// does not know would not hold.
+    ///
+    /// # Errors
+    /// A mistake in the message.
+    pub fn second(message: &Value) -> Result<Line> {
+        let exec: Exec = parse(message)?;
+        let known = |key: &str| ["lind", "do", "bytes"].contains(&key);
+        if let Some(key) = exec.unknown.keys().find(|key| !known(key)) {
+            bail!("{}: this session does not know this key of `exec`", shown(key));
+        }
+        let at_terminal = exec.terminal.as_ref().map_or([false; FILES], |terminal| terminal.files);
+        let mut pipes = [true; FILES];
+        for ((pipe, sent), at_terminal) in pipes.iter_mut().zip(exec.files).zip(at_terminal) {
+            ensure!(!(sent && at_terminal), "files: a descriptor of the terminal cannot be sent");
+            *pipe = !sent && !at_terminal;
+        }
+        let kept = Kept {
+            pipes,
+            input: exec.stdin,
+            detached: exec.detach,
+            keep: exec.keep.map(|keep| usize::try_from(keep).unwrap_or(usize::MAX)),
+            most: exec.max_output,
+        };
+        Ok(Line { events: true, kept: Some(kept), ..exec.line()? })
+    }
+
     /// The session's environment, with the variables of the command.
     pub fn environment(&self, session: &Surroundings) -> Vec<Vec<u8>> {
         let name = |text: &[u8]| text.split(|&byte| byte == b'=').next().unwrap_or_default().to_vec();
@@ -190,89 +283,12 @@ impl Line {
         }
         all
     }
-
-    fn read(message: &Value) -> Result<Line> {
-        let own = words(&message["argv"]).context("argv")?;
-        ensure!(own.first().is_some_and(|name| !name.is_empty()), "argv: expected the name of a command");
-        let path = |key: &str| {
-            let value = Some(&message[key]).filter(|value| !value.is_null());
-            value.map(|value| word(value).map(path).with_context(|| key.to_owned())).transpose()
-        };
-        let workdir = path("workdir")?;
-        ensure!(
-            workdir.as_ref().is_none_or(|path| path.has_root()),
-            "-w: must be a path of the guest, which begins with /"
-        );
-        let seconds = message["timeout"].as_f64();
-        let timeout = seconds.map(Duration::try_from_secs_f64).transpose().context("timeout")?;
-        let shown: Vec<_> = own.iter().map(shown).collect();
-        let limits = limited(&amounts(&message["limits"])?).into_iter().map(OsString::into_encoded_bytes);
-        Ok(Line {
-            shown: shown.join(" "),
-            argv: limits.chain(own).collect(),
-            env: words(&message["env"]).context("env")?,
-            workdir,
-            here: path("here")?,
-            timeout,
-            events: message["events"].as_bool() == Some(true),
-            terminal: Terminal::read(&message["terminal"]).context("terminal")?,
-            kept: None,
-        })
-    }
-
-    /// Parses an `exec` of the second version.
-    ///
-    /// # Errors
-    /// A mistake in the message.
-    pub fn second(message: &Value) -> Result<Line> {
-        let mut line = Line::read(message)?;
-        let sent = if message["files"].is_null() { [false; FILES] } else { files(&message["files"])? };
-        let at_terminal = line.terminal.as_ref().map_or([false; FILES], |terminal| terminal.files);
-        let mut pipes = [true; FILES];
-        for ((pipe, sent), at_terminal) in pipes.iter_mut().zip(sent).zip(at_terminal) {
-            ensure!(!(sent && at_terminal), "files: a descriptor of the terminal cannot be sent");
-            *pipe = !sent && !at_terminal;
-        }
-        let count = |key: &str| {
-            let value = Some(&message[key]).filter(|value| !value.is_null());
-            value.map(|value| value.as_u64().with_context(|| format!("{key}: expected a number of bytes"))).transpose()
-        };
-        line.events = true;
-        line.kept = Some(Kept {
-            pipes,
-            input: message["stdin"].as_bool() == Some(true),
-            detached: message["detach"].as_bool() == Some(true),
-            keep: count("keep")?.map(|keep| usize::try_from(keep).unwrap_or(usize::MAX)),
-            most: count("max_output")?,
-        });
-        Ok(line)
-    }
-}
-
-fn path(bytes: Vec<u8>) -> PathBuf {
-    use std::os::unix::ffi::OsStringExt;
-    PathBuf::from(OsString::from_vec(bytes))
-}
-
-fn word(value: &Value) -> Result<Vec<u8>> {
-    let bytes = wire::bytes(value).context("expected text, or a list of bytes")?;
-    ensure!(!bytes.contains(&0), "has a NUL byte");
-    Ok(bytes)
-}
-
-/// A list of words. A missing list is an empty one.
-fn words(value: &Value) -> Result<Vec<Vec<u8>>> {
-    match value {
-        Value::Null => Ok(Vec::new()),
-        Value::Array(all) => all.iter().map(word).collect(),
-        _ => bail!("expected a list"),
-    }
 }
 
 /// The limits of a command. An unknown limit is refused, since it would not hold.
-fn amounts(value: &Value) -> Result<Amounts> {
+fn amounts(limits: &Map<String, Value>) -> Result<Amounts> {
     let mut amounts = Amounts::default();
-    for (limit, amount) in value.as_object().into_iter().flatten() {
+    for (limit, amount) in limits {
         let mut all = amounts.each();
         let names = all.each_ref().map(|(name, _)| *name).join(", ");
         let place = all.iter_mut().find(|(name, _)| name == limit);
@@ -310,6 +326,15 @@ mod tests {
     }
 
     #[test]
+    fn unknown_keys_are_refused_in_the_second_version_alone() {
+        let message =
+            |version| json!({"lind": version, "do": "exec", "argv": ["a"], "max_outputs": 5, "bytes": 0, "here": null});
+        assert!(line(&message(1)).is_ok());
+        let error = Line::second(&message(2)).err().unwrap().to_string();
+        assert!(error.starts_with("max_outputs: "), "{error}");
+    }
+
+    #[test]
     fn terminals_are_read() {
         let before = Termios { iflag: 1, oflag: 2, cflag: 3, lflag: 4, line: 0, cc: [7; 19] };
         let message = json!({"lind": 1, "do": "exec", "argv": ["a"],
@@ -318,10 +343,15 @@ mod tests {
         let Termios { iflag, oflag, cflag, lflag, cc, .. } = terminal.settings.unwrap();
         assert_eq!((iflag, oflag, cflag, lflag, cc), (1, 2, 3, 4, [7; 19]));
         assert_eq!((terminal.files, terminal.size.row, terminal.size.col), ([true, false, true], 24, 80));
-        let read = |message| Meanwhile::read(&message);
-        assert!(matches!(read(json!({"input": "a"})), Ok(Meanwhile::Input(bytes)) if bytes == b"a"));
-        assert!(matches!(read(json!({"resize": [3, 4]})), Ok(Meanwhile::Size(size)) if (size.row, size.col) == (3, 4)));
-        assert!(matches!(read(json!({"signal": 2, "terminal": true})), Ok(Meanwhile::Signal(2, Origin::Terminal))));
+        let read = |message: Value| Meanwhile::deserialize(message);
+        assert!(matches!(read(json!({"input": "a"})), Ok(Meanwhile::Input { input: Word(bytes) }) if bytes == b"a"));
+        assert!(
+            matches!(read(json!({"resize": [3, 4]})), Ok(Meanwhile::Resize { resize }) if (resize.row, resize.col) == (3, 4))
+        );
+        assert!(matches!(
+            read(json!({"signal": 2, "terminal": true})),
+            Ok(Meanwhile::Signal { signal: 2, terminal: true })
+        ));
         for wrong in [json!({"input": 1}), json!({"resize": [1]}), json!({"resize": "x"}), json!({})] {
             assert!(read(wrong.clone()).is_err(), "{wrong}");
         }
@@ -335,8 +365,11 @@ mod tests {
             (json!({"lind": 1, "do": "dance"}), "expected exec"),
             (json!({"lind": 1, "do": "exec", "argv": []}), "expected the name of a command"),
             (json!({"lind": 1, "do": "exec", "argv": [""]}), "expected the name of a command"),
-            (json!({"lind": 1, "do": "exec", "argv": ["a\u{0}b"]}), "NUL"),
-            (json!({"lind": 1, "do": "exec", "argv": ["a"], "env": "x"}), "list"),
+            (json!({"lind": 1, "do": "exec", "argv": ["a\u{0}b"]}), "argv[0]: has a NUL byte"),
+            (
+                json!({"lind": 1, "do": "exec", "argv": ["a"], "env": "x"}),
+                "env: invalid type: string \"x\", expected a sequence",
+            ),
             (json!({"lind": 1, "do": "exec", "argv": ["a"], "workdir": "x"}), "begins with /"),
             (json!({"lind": 1, "do": "exec", "argv": ["a"], "timeout": -1.0}), "timeout"),
             (json!({"lind": 1, "do": "exec", "argv": ["a"], "limits": {"x": 1}}), "unknown limit x"),

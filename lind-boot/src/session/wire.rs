@@ -11,6 +11,7 @@ use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
     recvmsg, sendmsg,
 };
+use serde::Deserialize;
 use serde_json::Value;
 
 /// The version of the protocol that runs commands on the caller's files.
@@ -203,15 +204,30 @@ pub fn word(bytes: &[u8]) -> Value {
     std::str::from_utf8(bytes).map_or_else(|_| bytes.into(), Into::into)
 }
 
+/// The bytes of such a word.
+#[derive(Deserialize)]
+#[serde(from = "Written")]
+pub struct Word(pub Vec<u8>);
+
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "expected text, or a list of bytes")]
+enum Written {
+    Text(String),
+    Bytes(Vec<u8>),
+}
+
+impl From<Written> for Word {
+    fn from(written: Written) -> Word {
+        match written {
+            Written::Text(text) => Word(text.into_bytes()),
+            Written::Bytes(bytes) => Word(bytes),
+        }
+    }
+}
+
 /// The word of such a JSON value.
 pub fn bytes(word: &Value) -> Option<Vec<u8>> {
-    match word {
-        Value::String(text) => Some(text.as_bytes().to_vec()),
-        Value::Array(bytes) => {
-            bytes.iter().map(|byte| byte.as_u64().and_then(|byte| u8::try_from(byte).ok())).collect()
-        }
-        _ => None,
-    }
+    Word::deserialize(word).ok().map(|Word(bytes)| bytes)
 }
 
 #[cfg(test)]

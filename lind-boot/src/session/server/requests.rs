@@ -9,23 +9,27 @@ use std::sync::Arc;
 use anyhow::{Context, Result, anyhow};
 use lind_kernel::cage::signal::Origin;
 use lind_kernel::fd;
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::Server;
 use crate::sandbox::Surroundings;
 use crate::session::orders::Order;
 use crate::session::pipes::Pipes;
-use crate::session::request::{Line, Meanwhile, Request};
+use crate::session::request::{Line, Meanwhile, Request, ToSignal};
 use crate::session::terminal::{self, Terminal};
-use crate::session::wire;
+use crate::session::wire::{self, Word};
 
 impl Server {
     pub(super) fn handle(&mut self, number: u64, message: &Value, files: Vec<OwnedFd>) {
         if let Some(id) = self.commands.of_client(number) {
-            match (Meanwhile::read(message), self.commands.terminal_of(number)) {
-                (Ok(Meanwhile::Signal(signal, origin)), _) => self.commands.signal(id, signal, origin),
-                (Ok(Meanwhile::Input(bytes)), Some(terminal)) => terminal.add_input(&bytes),
-                (Ok(Meanwhile::Size(size)), Some(terminal)) => terminal.resize(size),
+            match (Meanwhile::deserialize(message), self.commands.terminal_of(number)) {
+                (Ok(Meanwhile::Signal { signal, terminal }), _) => {
+                    let origin = if terminal { Origin::Terminal } else { Origin::Process };
+                    self.commands.signal(id, signal, origin);
+                }
+                (Ok(Meanwhile::Input { input: Word(bytes) }), Some(terminal)) => terminal.add_input(&bytes),
+                (Ok(Meanwhile::Resize { resize }), Some(terminal)) => terminal.resize(resize),
                 _ => {}
             }
             return;
@@ -45,15 +49,15 @@ impl Server {
                 self.tell(number, &json!({"stopping": true}));
                 self.stop();
             }
-            Ok(Request::Signal(signal, None)) => {
+            Ok(Request::Signal(ToSignal { signal, id: None })) => {
                 self.commands.signal_all(signal);
                 self.tell(number, &json!({"sent": true}));
             }
-            Ok(Request::Signal(signal, Some(id))) if self.commands.get(id).is_some() => {
+            Ok(Request::Signal(ToSignal { signal, id: Some(id) })) if self.commands.get(id).is_some() => {
                 self.commands.signal(id, signal, Origin::Process);
                 self.tell(number, &json!({"sent": true}));
             }
-            Ok(Request::Signal(_, Some(id))) => {
+            Ok(Request::Signal(ToSignal { id: Some(id), .. })) => {
                 self.refuse(number, &anyhow!("no command has the number {id}"), crate::failure::FAILED)
             }
             Ok(Request::Exec(line)) => {

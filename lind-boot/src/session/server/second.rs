@@ -260,7 +260,7 @@ fn id(value: &Value) -> Result<u32> {
 fn signal(value: &Value) -> Result<u8> {
     match value["signal"].as_str() {
         Some(name) => crate::cli::session::signal(name).map_err(|why| anyhow!("signal: {why}")),
-        None => request::number(value),
+        None => request::number(&value["signal"]).context("signal"),
     }
 }
 
