@@ -35,8 +35,8 @@ uint64_t *tree_used = own_use, *tree_peak = own_use + WHATS;
 struct rate tree_rates[RATES];
 uint64_t each_rates[RATES];
 
-/* The limits of all that were told. */
-static bool told[WHATS];
+/* The limits of all that were reported. */
+static bool reported[WHATS];
 
 /* By what, if a caller chose one; else by `general`. */
 static struct {
@@ -130,7 +130,7 @@ const char *limits_settle(bool applies)
 	for (unsigned what = 0; applies && what < WHATS; what++) {
 		for (unsigned scope = 0; scope < SCOPES; scope++)
 			__atomic_store_n(&limits[scope][what], later[scope][what], __ATOMIC_SEQ_CST);
-		__atomic_store_n(&told[what], false, __ATOMIC_RELAXED);
+		__atomic_store_n(&reported[what], false, __ATOMIC_RELAXED);
 	}
 	watch_soon();
 	return NULL;
@@ -366,8 +366,8 @@ static void tell(
 
 	struct culprit who;
 
-	if (__atomic_exchange_n(&c->told[what], true, __ATOMIC_RELAXED) ||
-	    (scope == TREE && __atomic_exchange_n(&told[what], true, __ATOMIC_RELAXED)))
+	if (__atomic_exchange_n(&c->reported[what], true, __ATOMIC_RELAXED) ||
+	    (scope == TREE && __atomic_exchange_n(&reported[what], true, __ATOMIC_RELAXED)))
 		return;
 	who = culprit_of(c, scope);
 	if (wanted)

@@ -64,7 +64,7 @@ struct client {
 	struct rate rates[RATES];
 	struct space *space;
 	int64_t look_from; /* not before then, or its first call, does its memory say what it will be */
-	bool told[WHATS];
+	bool reported[WHATS];
 	uint64_t changes; /* of descriptors: see use.h */
 	uint64_t births; /* threads that are being made */
 	pthread_mutex_t lock;

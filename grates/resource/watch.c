@@ -58,7 +58,7 @@ static void next_by_cpu(struct look *l, uint64_t used, uint64_t max)
 
 static void note(struct look *l, struct client *c, enum scope scope, enum what what)
 {
-	if (!l->hit.c && (!c->told[what] || action_on(what) == KILL)) {
+	if (!l->hit.c && (!c->reported[what] || action_on(what) == KILL)) {
 		l->hit.c = c;
 		l->hit.scope = scope;
 		l->hit.what = what;

@@ -55,14 +55,14 @@ void tell_now(void)
 
 void tell(enum kind kind, int64_t value, const void *bytes, size_t count)
 {
-	const struct told told = { kind, (uint32_t)count, value };
+	const struct report report = { kind, (uint32_t)count, value };
 
-	if (waits + sizeof told + count > sizeof waiting)
+	if (waits + sizeof report + count > sizeof waiting)
 		tell_now();
-	memcpy(waiting + waits, &told, sizeof told);
+	memcpy(waiting + waits, &report, sizeof report);
 	if (count)
-		memcpy(waiting + waits + sizeof told, bytes, count);
-	waits += sizeof told + count;
+		memcpy(waiting + waits + sizeof report, bytes, count);
+	waits += sizeof report + count;
 	if (kind == DATA || kind >= BEGUN)
 		tell_now();
 }

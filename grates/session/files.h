@@ -40,7 +40,7 @@ struct ask {
 enum kind { DATA, ENTRY, EVENT, SKIPPED, BEGUN, DONE };
 
 /* An answer, before its bytes. */
-struct told {
+struct report {
 	uint32_t kind, bytes;
 	int64_t value;
 };

@@ -28,7 +28,7 @@ static struct {
 	struct seen *first;
 } buckets[BUCKETS];
 static bool agree;
-static atomic_bool told;
+static atomic_bool warned;
 
 LIND_SETS(set_agree, agree = true)
 
@@ -115,7 +115,7 @@ static int64_t on_call(const struct lind_call *c)
 	finish(&s);
 	if (second == s.result)
 		return s.result;
-	if (agree || !atomic_exchange(&told, true))
+	if (agree || !atomic_exchange(&warned, true))
 		lind_log("cage %llu: %s (%u): the first stack returns %lld, the second %lld%s",
 		    (unsigned long long)c->target, name_of(c->nr), c->nr, (long long)s.result, (long long)second,
 		    agree ? ": EIO" : "; the first one counts, and further differences are not reported");

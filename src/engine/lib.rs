@@ -48,12 +48,12 @@ pub use code::validate::Entry;
 pub use code::walls::{Wall, Walls as CompilerWalls};
 
 use code::engines::Engines;
-use code::image::Images;
+use code::loader::Loader;
 use code::manifest;
 use lind_kernel::lock::Locked;
 use run::handoff::Lenders;
 use run::pool::Pool;
-use run::program::Image;
+use run::program::LinkedProgram;
 use run::thread;
 use signal::preempt::Interrupts;
 use signal::{context, fault_delivery, host_signals, preempt};
@@ -68,7 +68,7 @@ pub struct Engine {
 /// The state that all host threads share.
 pub(crate) struct Shared {
     engines: Arc<Engines>,
-    images: Images<Image>,
+    loader: Loader<LinkedProgram>,
     /// Whether traps are reported with a backtrace.
     backtrace: bool,
     /// Whether no message reports clients that are left when their grate ends.
@@ -82,7 +82,7 @@ pub(crate) struct Shared {
 
 /// The program that a cage runs.
 pub(crate) struct Program {
-    image: Arc<Image>,
+    linked: Arc<LinkedProgram>,
     /// Held by the thread that makes a serialized call of it.
     turn: Mutex<()>,
 }
@@ -127,12 +127,12 @@ impl Engine {
         imports::define(&mut linker, perf)?;
         let endable: fn() -> Box<dyn Any> = || Box::new(host_signals::Endable::before_the_first());
         let timed = perf.is_some();
-        let ready = Box::new(move |image| Image::ready(image, &linker, timed));
-        let images = Images::new(Arc::clone(&engines), endable, store, ready)?;
+        let ready = Box::new(move |compiled| LinkedProgram::ready(compiled, &linker, timed));
+        let loader = Loader::new(Arc::clone(&engines), endable, store, ready)?;
         Ok(Engine {
             shared: Arc::new(Shared {
                 engines,
-                images,
+                loader,
                 backtrace,
                 quiet: AtomicBool::new(false),
                 interrupts: Arc::default(),
@@ -148,7 +148,7 @@ impl Engine {
     /// # Errors
     /// The module cannot be compiled, or the file cannot be written.
     pub fn precompile(&self, path: &Path, out: Option<&Path>) -> anyhow::Result<PathBuf> {
-        self.shared.images.precompile(path, out)
+        self.shared.loader.precompile(path, out)
     }
 
     /// Compiles a program for later runs, unless that has been done. Returns whether it was
@@ -157,7 +157,7 @@ impl Engine {
     /// # Errors
     /// The reason why the file is not a program or cannot run.
     pub fn warm(&self, path: &Path) -> anyhow::Result<bool> {
-        self.shared.images.warm(path)
+        self.shared.loader.warm(path)
     }
 
     /// The work of compiling modules for later runs, one after the other. No run waits for it.
@@ -166,14 +166,14 @@ impl Engine {
         move || {
             for module in modules {
                 // A run of it says what is wrong with it.
-                let _ = shared.images.prepare(&module);
+                let _ = shared.loader.prepare(&module);
             }
         }
     }
 
     /// Whether a program need not be compiled when it runs.
     pub fn is_ready(&self, path: &Path) -> bool {
-        self.shared.images.is_ready(path)
+        self.shared.loader.is_ready(path)
     }
 
     /// The manifest of a program, which is loaded by this.
@@ -181,7 +181,7 @@ impl Engine {
     /// # Errors
     /// The errors of loading.
     pub fn manifest(&self, file: BorrowedFd<'_>, path: &str) -> std::result::Result<manifest::Manifest, LoadError> {
-        self.shared.images.load(file, path, None).map(|image| image.facts.manifest.clone())
+        self.shared.loader.load(file, path, None).map(|linked| linked.facts.manifest.clone())
     }
 
     /// Describes a .wasm or .cwasm file without running it.
@@ -189,7 +189,7 @@ impl Engine {
     /// # Errors
     /// The file cannot be read, or is neither.
     pub fn inspect(&self, path: &Path) -> anyhow::Result<Inspection> {
-        self.shared.images.inspect(path)
+        self.shared.loader.inspect(path)
     }
 }
 
@@ -199,9 +199,9 @@ impl boundary::GuestRuntime for Engine {
         file: BorrowedFd<'_>,
         path: &CString,
         gone: Option<Gone<'_>>,
-    ) -> std::result::Result<boundary::Image, LoadError> {
-        let image = self.shared.images.load(file, &path.to_string_lossy(), gone)?;
-        Ok(image)
+    ) -> std::result::Result<boundary::Executable, LoadError> {
+        let linked = self.shared.loader.load(file, &path.to_string_lossy(), gone)?;
+        Ok(linked)
     }
 
     fn start(&self, kernel: &Arc<Kernel>, thread: Arc<Thread>, start: Start) -> Result<()> {
@@ -212,18 +212,18 @@ impl boundary::GuestRuntime for Engine {
         thread::start_thread(&self.shared, kernel, Arc::clone(thread), boot)
     }
 
-    fn is_grate(&self, image: &boundary::Image) -> bool {
-        image.downcast_ref::<Image>().is_some_and(|image| image.facts.entry != Entry::None)
+    fn is_grate(&self, executable: &boundary::Executable) -> bool {
+        executable.downcast_ref::<LinkedProgram>().is_some_and(|linked| linked.facts.entry != Entry::None)
     }
 
     fn serves(&self, cage: &Cage) -> bool {
-        self.shared.program(cage.id).is_some_and(|program| program.image.facts.entry != Entry::None)
+        self.shared.program(cage.id).is_some_and(|program| program.linked.facts.entry != Entry::None)
     }
 
     fn may_handle(&self, cage: &Cage, number: u64) -> bool {
         let Some(program) = self.shared.program(cage.id) else { return false };
-        let image = &program.image;
-        let allowed = image.facts.manifest.allows(number);
+        let linked = &program.linked;
+        let allowed = linked.facts.manifest.allows(number);
         if !allowed {
             let call = u32::try_from(number).map_or_else(|_| number.to_string(), manifest::call_name);
             let path = cage.settings().program.to_string_lossy().into_owned();
@@ -263,13 +263,13 @@ impl Shared {
         self.programs().get(&cage).cloned()
     }
 
-    fn set_program(&self, cage: CageId, image: &Arc<Image>) {
-        self.programs().insert(cage, Arc::new(Program { image: Arc::clone(image), turn: Mutex::new(()) }));
+    fn set_program(&self, cage: CageId, linked: &Arc<LinkedProgram>) {
+        self.programs().insert(cage, Arc::new(Program { linked: Arc::clone(linked), turn: Mutex::new(()) }));
     }
 
     fn forget_program(&self, cage: CageId) {
         let program = self.programs().remove(&cage);
-        if program.is_some_and(|program| program.image.facts.entry != Entry::None) {
+        if program.is_some_and(|program| program.linked.facts.entry != Entry::None) {
             self.pool.sweep();
         }
     }

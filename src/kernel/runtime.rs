@@ -14,7 +14,7 @@ use crate::cage::{Cage, Text, Thread};
 use crate::threei::Packed;
 
 /// A program ready to run. Opaque to the kernel.
-pub type Image = Arc<dyn Any + Send + Sync>;
+pub type Executable = Arc<dyn Any + Send + Sync>;
 
 /// The reason why a program could not be loaded: an errno for the guest, and a text for the user.
 #[derive(Debug)]
@@ -30,7 +30,7 @@ pub struct LoadError {
 /// The parameters of starting a program.
 pub struct Start {
     /// The program to run.
-    pub image: Image,
+    pub executable: Executable,
     /// argv, argv[0] as typed.
     pub argv: Vec<CString>,
     /// envp.
@@ -59,10 +59,10 @@ pub trait GuestRuntime: Send + Sync {
         file: BorrowedFd<'_>,
         path: &CString,
         gone: Option<Gone<'_>>,
-    ) -> std::result::Result<Image, LoadError>;
+    ) -> std::result::Result<Executable, LoadError>;
 
-    /// Starts `thread`, the first of its cage, at `_start` of the image, on a host thread of its
-    /// own. When it ends, for whatever reason, the engine calls
+    /// Starts `thread`, the first of its cage, at `_start` of the executable, on a host thread of
+    /// its own. When it ends, for whatever reason, the engine calls
     /// [`Thread::ended`](crate::cage::Thread::ended).
     ///
     /// # Errors
@@ -77,7 +77,7 @@ pub trait GuestRuntime: Send + Sync {
     fn start_thread(&self, kernel: &Arc<Kernel>, thread: &Arc<Thread>, boot: u32) -> Result<()>;
 
     /// Whether a program exports a way to enter handlers.
-    fn is_grate(&self, image: &Image) -> bool;
+    fn is_grate(&self, executable: &Executable) -> bool;
 
     /// Whether the program of `cage` exports a way to enter handlers.
     fn serves(&self, cage: &Cage) -> bool;

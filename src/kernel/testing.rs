@@ -16,7 +16,7 @@ use crate::Kernel;
 use crate::cage::{Cage, Limits, Program, Thread, boot, spawn};
 use crate::call::Caller;
 use crate::root::{Directory, Root, Walls};
-use crate::runtime::{CachedCage, Entered, Gone, GuestRuntime, Hop, Image, LoadError, Served, Start};
+use crate::runtime::{CachedCage, Entered, Executable, Gone, GuestRuntime, Hop, LoadError, Served, Start};
 
 /// AT_FDCWD as an argument.
 pub const CWD: i64 = -100;
@@ -32,7 +32,7 @@ pub struct FakeEngine {
 }
 
 impl GuestRuntime for FakeEngine {
-    fn load(&self, _: BorrowedFd<'_>, _: &CString, _: Option<Gone<'_>>) -> std::result::Result<Image, LoadError> {
+    fn load(&self, _: BorrowedFd<'_>, _: &CString, _: Option<Gone<'_>>) -> std::result::Result<Executable, LoadError> {
         Ok(Arc::new(()))
     }
 
@@ -46,7 +46,7 @@ impl GuestRuntime for FakeEngine {
         Ok(())
     }
 
-    fn is_grate(&self, _: &Image) -> bool {
+    fn is_grate(&self, _: &Executable) -> bool {
         false
     }
 

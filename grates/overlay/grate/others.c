@@ -138,7 +138,7 @@ static void forget_all(void)
 		}
 }
 
-static void told(const struct inotify_event *event)
+static void handle(const struct inotify_event *event)
 {
 	struct imfs_under *dir = watch_of(event->wd);
 
@@ -161,7 +161,7 @@ static void *listen_to(void *watcher)
 		imfs_write_lock();
 		for (char *at = buffer; at < buffer + got;
 		    at += sizeof(struct inotify_event) + ((struct inotify_event *)at)->len)
-			told((struct inotify_event *)at);
+			handle((struct inotify_event *)at);
 		imfs_write_unlock();
 	}
 	return NULL;

@@ -30,7 +30,7 @@ static int64_t on_sync_all(const struct lind_call *c)
 IMFS_CALLS(HANDLED)
 HANDLED(sync, on_sync_all)
 
-static const char *lower, *prefix, *upper, *head, *called, *told;
+static const char *lower, *prefix, *upper, *head, *called, *shown_as;
 
 static const char *set_path(const char **path, const char *value)
 {
@@ -59,7 +59,7 @@ static const char *set_head(const char *value)
 }
 
 LIND_KEEPS(set_called, called)
-LIND_KEEPS(set_told, told)
+LIND_KEEPS(set_shown_as, shown_as)
 
 static const char *set_cache(const char *value)
 {
@@ -74,7 +74,7 @@ static const char *set_cache(const char *value)
 
 static const char *state_name(void)
 {
-	return told ? told : lind_file_name(upper);
+	return shown_as ? shown_as : lind_file_name(upper);
 }
 
 static struct state_files state_files;
@@ -160,11 +160,11 @@ static int64_t count_changes(void)
 /* For who named the state on a command line. */
 static void tell_changes(void)
 {
-	int64_t count = told ? count_changes() : 0;
+	int64_t count = shown_as ? count_changes() : 0;
 
 	if (count > 0)
 		lind_log("%lld %s changed: lind-boot diff %s", (long long)count, count == 1 ? "file" : "files",
-		    lind_shell_word(told));
+		    lind_shell_word(shown_as));
 }
 
 static bool lost; /* something of what was changed */
@@ -213,7 +213,7 @@ LIND_OPTION("u", "upper", "state,-wal");
 LIND_OPTION("-", "head", "value");
 LIND_OPTION("-", "cache", "value");
 LIND_OPTION("-", "called", "value");
-LIND_OPTION("-", "told", "value");
+LIND_OPTION("-", "shown-as", "value");
 LIND_OPTION("-", "requests", "reads");
 LIND_OPTION("-", "answers", "writes");
 
@@ -229,7 +229,7 @@ int main(int argc, char **argv)
 		{ 0, "cache", "MIB", "keep so many mebibytes of files in memory (default 512)", set_cache },
 		{ 0, "called", "DIR",
 		    "record DIR in the state as the name of the lower directory (default: as --lower)", set_called },
-		{ 0, "told", "NAME", "call the state NAME in messages", set_told },
+		{ 0, "shown-as", "NAME", "call the state NAME in messages", set_shown_as },
 		{ 0, "requests", "FILE", "give the state away when a line in FILE asks for it", set_requests },
 		{ 0, "answers", "FILE", "answer these lines in FILE", set_answers },
 	};

@@ -99,7 +99,7 @@ fn overlays(volumes: &[Volume], hint: bool) -> Vec<Step> {
             .with("--upper", Value::host(state.word(), Use::State))
             .with("--called", Value::text(&volume.host));
         if hint {
-            step = step.with("--told", Value::text(&state.name));
+            step = step.with("--shown-as", Value::text(&state.name));
         }
         if let Some(head) = &state.head {
             step = step.with("--head", Value::text(head));

@@ -11,7 +11,7 @@ use wasmtime::Module;
 
 use crate::code::cwasm::{self, Kind, Refused};
 use crate::code::engines::COMPILED_FORMAT;
-use crate::code::image::Images;
+use crate::code::loader::Loader;
 use crate::code::manifest::{FILTER, Manifest};
 use crate::code::source::{not_a_program, read_source};
 use crate::code::validate::{self, Entry};
@@ -62,7 +62,7 @@ impl ModuleFacts {
     }
 }
 
-impl<P> Images<P> {
+impl<P> Loader<P> {
     /// Describes a .wasm or a .cwasm file.
     ///
     /// # Errors

@@ -24,7 +24,7 @@ use crate::code::progress::Shown;
 use crate::code::serve;
 use crate::code::signature::Checks;
 use crate::code::walls::{self, Wall, Walls};
-use crate::code::wire::{self, ASKED_AT_ONCE, Answer, Heard, Request, Told};
+use crate::code::wire::{self, ASKED_AT_ONCE, Answer, CompileError, Heard, Request};
 
 /// How long a caller waits for space for one more request.
 const ROOM: Duration = Duration::from_millis(4);
@@ -51,8 +51,8 @@ impl Drop for Turn<'_> {
     }
 }
 
-fn told(errno: Errno, reason: impl Into<String>) -> anyhow::Error {
-    Told::new(errno, reason).into()
+fn failed(errno: Errno, reason: impl Into<String>) -> anyhow::Error {
+    CompileError::new(errno, reason).into()
 }
 
 impl Link {
@@ -133,7 +133,7 @@ impl Link {
         let socket = self
             .socket
             .as_ref()
-            .ok_or_else(|| told(Errno::EAGAIN, "cannot start the compiler process (check `ulimit -u`)"))?;
+            .ok_or_else(|| failed(Errno::EAGAIN, "cannot start the compiler process (check `ulimit -u`)"))?;
         let (ours, theirs) =
             wire::pair().map_err(|error| of_host(error, "cannot make sockets for the compiler process"))?;
         loop {
@@ -142,7 +142,7 @@ impl Link {
                 Ok(()) => break,
                 Err(HostErrno::AGAIN | HostErrno::INTR) => std::thread::sleep(ROOM),
                 Err(HostErrno::PIPE | HostErrno::CONNRESET) => {
-                    return Err(told(Errno::EAGAIN, "the compiler process has exited"));
+                    return Err(failed(Errno::EAGAIN, "the compiler process has exited"));
                 }
                 Err(error) => return Err(of_host(error, "cannot send to the compiler process")),
             }
@@ -152,10 +152,10 @@ impl Link {
             match wire::answered(ours.as_fd()) {
                 Ok(Heard::Message((Answer::Progress(begun, functions), _))) => progress(begun, functions),
                 Ok(Heard::Message((Answer::Done(bytes), file))) => return Ok((bytes, file)),
-                Ok(Heard::Message((Answer::Failed(errno, reason), _))) => return Err(told(errno, reason)),
-                Ok(Heard::Nonsense) => return Err(told(Errno::EIO, "the compiler process sent an invalid message")),
+                Ok(Heard::Message((Answer::Failed(errno, reason), _))) => return Err(failed(errno, reason)),
+                Ok(Heard::Nonsense) => return Err(failed(Errno::EIO, "the compiler process sent an invalid message")),
                 Ok(Heard::Closed) => {
-                    return Err(told(Errno::ENOMEM, "the compiler exited: it ran out of memory"));
+                    return Err(failed(Errno::ENOMEM, "the compiler exited: it ran out of memory"));
                 }
                 Err(HostErrno::AGAIN | HostErrno::INTR) => {
                     ensure!(gone.is_none_or(|gone| !gone()), Errno::EINTR);
@@ -189,7 +189,7 @@ impl Elsewhere for Link {
         let count = |number| usize::try_from(number).unwrap_or(usize::MAX);
         let mut progress = |begun, functions| {
             if let Some(shown) = &mut shown {
-                shown.told(count(begun), count(functions));
+                shown.report(count(begun), count(functions));
             }
         };
         let (_, code) = self.ask(Request::Compile, Some(module), gone, &mut progress)?;
@@ -228,7 +228,7 @@ fn has_ended(socket: &OwnedFd) -> bool {
 }
 
 fn of_host(error: HostErrno, what: &str) -> anyhow::Error {
-    told(Errno::from_raw(error.raw_os_error()), format!("{what}: {error}"))
+    failed(Errno::from_raw(error.raw_os_error()), format!("{what}: {error}"))
 }
 
 /// Waits for a message, a signal, or the end of the time.

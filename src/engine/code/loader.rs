@@ -33,14 +33,14 @@ use crate::code::signature::Checks;
 use crate::code::source::{hash_of, not_a_program, read_source};
 use crate::code::validate::Facts;
 use crate::code::verified::{FileState, Note, read_unwritten};
-use crate::code::wire::Told;
+use crate::code::wire::CompileError;
 use lind_kernel::lock::Locked;
 
 /// The most programs that are kept in memory. Beyond that, the least recently used one is dropped.
 const KEPT: usize = 128;
 
 /// Code that may run, and what is known about it.
-pub struct Image {
+pub struct CompiledModule {
     /// Its machine code.
     pub module: Module,
     /// The facts that the engine found about it.
@@ -49,15 +49,15 @@ pub struct Image {
     pub initial: InitialData,
 }
 
-/// Makes a program of an image: whatever the engine keeps ready for its instances.
-type Ready<P> = Box<dyn Fn(Image) -> Result<P> + Send + Sync>;
+/// Makes a program of a module: whatever the engine keeps ready for its instances.
+type Ready<P> = Box<dyn Fn(CompiledModule) -> Result<P> + Send + Sync>;
 
 /// Makes programs of files, and remembers them.
-pub struct Images<P> {
+pub struct Loader<P> {
     engines: Arc<Engines>,
     checks: Checks,
     cache: Option<Arc<Cache>>,
-    compiles: By,
+    compiles: CompilerProcess,
     /// Lets signals end a runner that has no cage yet, as long as the returned value lives:
     /// compiling takes long.
     endable: fn() -> Box<dyn Any>,
@@ -69,11 +69,11 @@ pub struct Images<P> {
 }
 
 /// The process that compiles.
-enum By {
+enum CompilerProcess {
     /// This process.
-    Here(Box<Compiler>),
+    Own(Box<Compiler>),
     /// Another process.
-    There(Arc<dyn Elsewhere>),
+    Other(Arc<dyn Elsewhere>),
 }
 
 /// Marks a module as being compiled as long as it lives.
@@ -103,7 +103,7 @@ struct Kept<P> {
     clock: u64,
 }
 
-impl<P> Images<P> {
+impl<P> Loader<P> {
     /// A loader over the user's keys and cache.
     ///
     /// # Errors
@@ -113,14 +113,14 @@ impl<P> Images<P> {
         endable: fn() -> Box<dyn Any>,
         store: CodeStore,
         ready: Ready<P>,
-    ) -> Result<Images<P>> {
+    ) -> Result<Loader<P>> {
         let secret = matches!(store.compiles, Compiles::Here(_)).then(|| store.secret()).transpose()?;
         let cache = store.cache.map(|cache| Arc::new(Cache::new(cache, store.limit)));
         let compiles = match (store.compiles, secret) {
-            (Compiles::There(other), _) => By::There(other),
+            (Compiles::There(other), _) => CompilerProcess::Other(other),
             (_, Some(secret)) => {
                 ending::at_signals();
-                By::Here(Box::new(Compiler {
+                CompilerProcess::Own(Box::new(Compiler {
                     engines: Arc::clone(&engines),
                     secret,
                     cache: cache.clone(),
@@ -130,10 +130,10 @@ impl<P> Images<P> {
             (Compiles::Here(_), None) => bail!("no key"),
         };
         let (kept, under_way) = (Mutex::default(), Mutex::default());
-        Ok(Images { engines, checks: store.checks, cache, compiles, endable, ready, kept, under_way })
+        Ok(Loader { engines, checks: store.checks, cache, compiles, endable, ready, kept, under_way })
     }
 
-    /// Makes an image of a file. `path` is for messages. `gone` tells whether the waiting thread
+    /// Makes a program of a file. `path` is for messages. `gone` tells whether the waiting thread
     /// has gone; without it, the process itself waits.
     ///
     /// # Errors
@@ -141,13 +141,13 @@ impl<P> Images<P> {
     /// EINTR when nobody waits any more.
     pub fn load(&self, file: BorrowedFd<'_>, path: &str, gone: Option<Gone<'_>>) -> Result<Arc<P>, LoadError> {
         let state = FileState::of(file).ok();
-        if let Some(image) = state.and_then(|state| self.kept().file(&state)) {
-            return Ok(image);
+        if let Some(program) = state.and_then(|state| self.kept().file(&state)) {
+            return Ok(program);
         }
         let mut start = [0; Kind::BYTES];
         let got = rustix::io::pread(file, &mut start, 0).map_err(|error| refused(path, anyhow::Error::from(error)))?;
         let noted = || state.as_ref().and_then(|state| self.noted(state));
-        let image = match Kind::of(&start[..got]) {
+        let program = match Kind::of(&start[..got]) {
             Kind::Compiled => noted().map_or_else(|| self.load_compiled(file, path), Ok),
             Kind::Module => {
                 noted().map_or_else(|| self.load_source(file, path, gone).map_err(|error| refused(path, error)), Ok)
@@ -160,9 +160,9 @@ impl<P> Images<P> {
             && state.settled()
             && FileState::of(file).is_ok_and(|now| now == state)
         {
-            self.kept().insert_file(state, &image);
+            self.kept().insert_file(state, &program);
         }
-        Ok(image)
+        Ok(program)
     }
 
     /// Compiles `path` and writes the .cwasm beside it (or to `out`); returns where.
@@ -180,7 +180,7 @@ impl<P> Images<P> {
             return Err(wrong).with_context(|| path.display().to_string());
         }
         let out = out.map_or_else(|| path.with_extension("cwasm"), Path::to_owned);
-        let By::Here(compiler) = &self.compiles else { bail!("another process compiles") };
+        let CompilerProcess::Own(compiler) = &self.compiles else { bail!("another process compiles") };
         let shown = Shown::begin(&path.to_string_lossy(), progress::functions(&wasm), false);
         let bytes = compiler.compile(&wasm).with_context(|| path.display().to_string())?;
         drop(shown);
@@ -240,7 +240,7 @@ impl<P> Images<P> {
                 if state.is_some() {
                     self.remember(&file);
                 }
-                self.image(compiled)
+                self.program(compiled)
                     .map_err(|error| untrusted(&format!("compiled for another machine or version ({error:#})")))
             }
             Err(Refused::Untrusted) => Err(untrusted("this .cwasm was not compiled by you, or was changed since")),
@@ -253,29 +253,29 @@ impl<P> Images<P> {
         let file = File::from(file.try_clone_to_owned()?);
         let (state, hash) = read_unwritten(&file, hash_of);
         let source = *hash?.as_bytes();
-        if let Some(image) = self.kept().source(&source) {
-            return Ok(image);
+        if let Some(program) = self.kept().source(&source) {
+            return Ok(program);
         }
-        if let Some(image) = self.cached(&source, state.map(|_| &file)) {
-            return Ok(image);
+        if let Some(program) = self.cached(&source, state.map(|_| &file)) {
+            return Ok(program);
         }
         let (_alone, waited) = self.alone(source, path, gone)?;
         // Another thread or process was faster.
-        if let Some(image) = self.kept().source(&source) {
-            return Ok(image);
+        if let Some(program) = self.kept().source(&source) {
+            return Ok(program);
         }
-        if waited && let Some(image) = self.cached(&source, None) {
-            return Ok(image);
+        if waited && let Some(program) = self.cached(&source, None) {
+            return Ok(program);
         }
         let code = self.compiled(&file, Some(path), gone)?;
         match (cwasm::open(&self.checks, code.as_fd()), &self.compiles) {
-            (Ok(compiled), _) => self.image(compiled),
+            (Ok(compiled), _) => self.program(compiled),
             // The signing key has been replaced since this process began.
-            (Err(Refused::Untrusted), By::There(other)) => {
+            (Err(Refused::Untrusted), CompilerProcess::Other(other)) => {
                 let opened = cwasm::open(&other.checks()?, code.as_fd());
-                self.image(opened.map_err(|refused| not_accepted(&refused))?)
+                self.program(opened.map_err(|refused| not_accepted(&refused))?)
             }
-            (Err(refused), By::Here(_) | By::There(_)) => Err(not_accepted(&refused)),
+            (Err(refused), CompilerProcess::Own(_) | CompilerProcess::Other(_)) => Err(not_accepted(&refused)),
         }
     }
 
@@ -323,7 +323,7 @@ impl<P> Images<P> {
         let _endable = (self.endable)();
         let shown = |functions| name.map(|name| Shown::begin(name, functions, self.keeps()));
         match &self.compiles {
-            By::Here(compiler) => {
+            CompilerProcess::Own(compiler) => {
                 let wasm = read_source(module)?;
                 let _shown = shown(progress::functions(&wasm));
                 let bytes = compiler.compile_and_keep(&wasm)?;
@@ -331,7 +331,7 @@ impl<P> Images<P> {
                 code.write_all_at(&bytes, 0)?;
                 Ok(code.into())
             }
-            By::There(other) => other.compile(module.as_fd(), gone, shown(0).as_mut()),
+            CompilerProcess::Other(other) => other.compile(module.as_fd(), gone, shown(0).as_mut()),
         }
     }
 
@@ -339,51 +339,51 @@ impl<P> Images<P> {
     fn remember(&self, file: &File) {
         let Some(cache) = self.cache.as_ref().filter(|cache| cache.keeps()) else { return };
         match &self.compiles {
-            By::Here(_) => remember(cache, &self.checks, file),
-            By::There(other) => other.remember(file.as_fd()),
+            CompilerProcess::Own(_) => remember(cache, &self.checks, file),
+            CompilerProcess::Other(other) => other.remember(file.as_fd()),
         }
     }
 
-    /// The image of a module that was read before, if nobody has written to it since, nor to its
+    /// The program of a module that was read before, if nobody has written to it since, nor to its
     /// compiled code.
     fn noted(&self, module: &FileState) -> Option<Arc<P>> {
         let cache = self.cache.as_ref()?;
         let note = Note::find(cache, &self.checks, module)?;
-        if let Some(image) = self.kept().source(&note.source) {
-            return Some(image);
+        if let Some(program) = self.kept().source(&note.source) {
+            return Some(program);
         }
         let own = cache.own(&cache.get(&name_in_cache(blake3::Hash::from_bytes(note.source)))?)?;
         let compiled = cwasm::open_noted(own, &note.code).ok()?;
-        (compiled.source == note.source).then(|| self.image(compiled).ok()).flatten()
+        (compiled.source == note.source).then(|| self.program(compiled).ok()).flatten()
     }
 
-    /// The image of the module with this hash. `module` is its file, if its times identify it.
+    /// The program of the module with this hash. `module` is its file, if its times identify it.
     fn cached(&self, source: &[u8; 32], module: Option<&File>) -> Option<Arc<P>> {
         let cache = self.cache.as_ref()?;
         if let Some((compiled, state)) = of_source(cache, &self.checks, source)
-            && let Ok(image) = self.image(compiled)
+            && let Ok(program) = self.program(compiled)
         {
             if let Some(module) = module.filter(|_| state.settled()) {
                 self.remember(module);
             }
-            return Some(image);
+            return Some(program);
         }
         // Some filesystems do not allow mapping code: then a copy is mapped.
         let file = cache.get(&name_in_cache(blake3::Hash::from_bytes(*source)))?;
         let compiled = cwasm::open(&self.checks, file.as_fd()).ok()?;
-        (compiled.source == *source).then(|| self.image(compiled).ok()).flatten()
+        (compiled.source == *source).then(|| self.program(compiled).ok()).flatten()
     }
 
-    fn image(&self, compiled: Compiled) -> Result<Arc<P>> {
-        if let Some(image) = self.kept().source(&compiled.source) {
-            return Ok(image);
+    fn program(&self, compiled: Compiled) -> Result<Arc<P>> {
+        if let Some(program) = self.kept().source(&compiled.source) {
+            return Ok(program);
         }
         let (facts, source) = (compiled.facts.clone(), compiled.source);
         let initial = initial_of(&compiled);
-        let image = Image { module: self.module(compiled)?, facts, initial };
-        let image = Arc::new((self.ready)(image)?);
-        self.kept().insert_source(source, &image);
-        Ok(image)
+        let module = CompiledModule { module: self.module(compiled)?, facts, initial };
+        let program = Arc::new((self.ready)(module)?);
+        self.kept().insert_source(source, &program);
+        Ok(program)
     }
 
     /// The module of compiled code.
@@ -407,9 +407,7 @@ impl<P> Images<P> {
 }
 
 fn refused(path: &str, error: anyhow::Error) -> LoadError {
-    let told = error.downcast_ref::<Told>().map(|told| told.errno);
-    let errno = told.or_else(|| error.downcast_ref().copied()).unwrap_or(Errno::ENOEXEC);
-    LoadError { errno, reason: format!("{path}: {error:#}"), untrusted: false }
+    LoadError { errno: CompileError::errno_of(&error), reason: format!("{path}: {error:#}"), untrusted: false }
 }
 
 fn not_accepted(refused: &Refused) -> anyhow::Error {
@@ -417,7 +415,7 @@ fn not_accepted(refused: &Refused) -> anyhow::Error {
 }
 
 /// The data of compiled code. Without a descriptor for them the program writes its data itself, as
-/// a program without an image does.
+/// a program that has none of this data does.
 fn initial_of(compiled: &Compiled) -> InitialData {
     let layout = &compiled.facts.initial;
     match compiled.code.try_clone() {
@@ -435,26 +433,26 @@ impl<P> Default for Kept<P> {
 impl<P> Kept<P> {
     fn source(&mut self, source: &[u8; 32]) -> Option<Arc<P>> {
         self.clock += 1;
-        let (used, image) = self.by_source.get_mut(source)?;
+        let (used, program) = self.by_source.get_mut(source)?;
         *used = self.clock;
-        Some(Arc::clone(image))
+        Some(Arc::clone(program))
     }
 
     fn file(&mut self, state: &FileState) -> Option<Arc<P>> {
         self.clock += 1;
-        let (used, image) = self.by_file.get_mut(state)?;
+        let (used, program) = self.by_file.get_mut(state)?;
         *used = self.clock;
-        Some(Arc::clone(image))
+        Some(Arc::clone(program))
     }
 
-    fn insert_source(&mut self, source: [u8; 32], image: &Arc<P>) {
+    fn insert_source(&mut self, source: [u8; 32], program: &Arc<P>) {
         make_room(&mut self.by_source);
-        self.by_source.insert(source, (self.clock, Arc::clone(image)));
+        self.by_source.insert(source, (self.clock, Arc::clone(program)));
     }
 
-    fn insert_file(&mut self, state: FileState, image: &Arc<P>) {
+    fn insert_file(&mut self, state: FileState, program: &Arc<P>) {
         make_room(&mut self.by_file);
-        self.by_file.insert(state, (self.clock, Arc::clone(image)));
+        self.by_file.insert(state, (self.clock, Arc::clone(program)));
     }
 }
 

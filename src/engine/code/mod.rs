@@ -5,7 +5,7 @@
 //! [`filter_verifier`]), its start-up data is computed ([`data_image`]), it is compiled
 //! ([`compile`], [`engines`], [`progress`]), and the result is kept in a signed file ([`cwasm`],
 //! [`cache`], [`key`], [`signature`], [`verified`], [`remember`]). [`source`] reads the file of a
-//! module, [`image`] ties these together, and [`inspect`] describes files to people. Beside a
+//! module, [`loader`] ties these together, and [`inspect`] describes files to people. Beside a
 //! process that runs guests, another one compiles and signs: [`link`] is its caller, [`serve`] its
 //! work, [`wire`] the messages between them, [`walls`] its confinement. [`ending`] ends a
 //! compilation. Code that comes with the program is not compiled: [`delivered`], which [`delivery`]
@@ -22,11 +22,11 @@ pub mod delivery;
 pub mod ending;
 pub(crate) mod engines;
 pub(crate) mod filter_verifier;
-pub(crate) mod image;
 pub(crate) mod inspect;
 pub mod jump_table;
 pub(crate) mod key;
 pub(crate) mod link;
+pub(crate) mod loader;
 pub mod manifest;
 pub(crate) mod own_code;
 pub mod progress;

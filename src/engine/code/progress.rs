@@ -39,8 +39,13 @@ pub const BLANK: &str = "\r\x1b[K";
 /// Functions whose compilation has begun since nothing was compiled.
 static BEGUN: AtomicUsize = AtomicUsize::new(0);
 
-static UNDER_WAY: Mutex<UnderWay> =
-    Mutex::new(UnderWay { modules: Vec::new(), functions: 0, told: false, since: None, before: Duration::ZERO });
+static UNDER_WAY: Mutex<UnderWay> = Mutex::new(UnderWay {
+    modules: Vec::new(),
+    functions: 0,
+    has_reporter: false,
+    since: None,
+    before: Duration::ZERO,
+});
 
 /// Signalled when a module has been compiled, or the line is gone.
 static CHANGED: Condvar = Condvar::new();
@@ -51,7 +56,7 @@ struct UnderWay {
     /// The functions of all modules, since nothing was compiled.
     functions: usize,
     /// Whether a thread shows the progress.
-    told: bool,
+    has_reporter: bool,
     /// The time since when something has been compiled.
     since: Option<Instant>,
     /// The time that was spent compiling before that.
@@ -120,7 +125,7 @@ pub fn count_here() {
 pub struct Shown {
     name: String,
     /// The progress that another process reported.
-    told: (usize, usize),
+    reported: (usize, usize),
 }
 
 impl Shown {
@@ -132,20 +137,20 @@ impl Shown {
         under_way.modules.push(Named { name: name.clone(), began: Instant::now(), once, said: false });
         under_way.functions += functions;
         under_way.since.get_or_insert_with(Instant::now);
-        if !under_way.told {
+        if !under_way.has_reporter {
             let tell = if std::io::stderr().is_terminal() { show } else { tell };
             let thread = std::thread::Builder::new().name("progress".into()).stack_size(STACK);
-            under_way.told = thread.spawn(tell).is_ok();
+            under_way.has_reporter = thread.spawn(tell).is_ok();
         }
-        Shown { name, told: (0, 0) }
+        Shown { name, reported: (0, 0) }
     }
 
     /// Another process has begun so many of the module's functions by now.
-    pub fn told(&mut self, begun: usize, functions: usize) {
+    pub fn report(&mut self, begun: usize, functions: usize) {
         let mut under_way = UNDER_WAY.locked();
-        under_way.functions = under_way.functions.saturating_add(functions.saturating_sub(self.told.1));
-        BEGUN.fetch_add(begun.saturating_sub(self.told.0), Ordering::Relaxed);
-        self.told = (begun.max(self.told.0), functions.max(self.told.1));
+        under_way.functions = under_way.functions.saturating_add(functions.saturating_sub(self.reported.1));
+        BEGUN.fetch_add(begun.saturating_sub(self.reported.0), Ordering::Relaxed);
+        self.reported = (begun.max(self.reported.0), functions.max(self.reported.1));
     }
 }
 
@@ -162,7 +167,7 @@ impl Drop for Shown {
             BEGUN.store(0, Ordering::Relaxed);
             CHANGED.notify_all();
             // From here on the caller may write to the terminal.
-            let still = |under_way: &mut UnderWay| under_way.told && under_way.modules.is_empty();
+            let still = |under_way: &mut UnderWay| under_way.has_reporter && under_way.modules.is_empty();
             drop(unpoisoned(CHANGED.wait_while(under_way, still)));
         }
     }
@@ -183,7 +188,7 @@ fn show() {
     if shown {
         stdio::say_as_it_is(BLANK);
     }
-    under_way.told = false;
+    under_way.has_reporter = false;
     CHANGED.notify_all();
 }
 
@@ -212,7 +217,7 @@ fn tell() {
             }
         }
     }
-    under_way.told = false;
+    under_way.has_reporter = false;
     CHANGED.notify_all();
 }
 

@@ -34,7 +34,7 @@ use crate::code::progress;
 use crate::code::remember::remember;
 use crate::code::source::read_source;
 use crate::code::walls::{self, Wall, Walls};
-use crate::code::wire::{self, ASKED_AT_ONCE, Answer, Heard, Request, Told};
+use crate::code::wire::{self, ASKED_AT_ONCE, Answer, CompileError, Heard, Request};
 
 /// The events of a socket whose other end is closed.
 const GONE: PollFlags = PollFlags::HUP.union(PollFlags::RDHUP).union(PollFlags::ERR);
@@ -183,17 +183,19 @@ impl Server {
     fn take(&mut self, request: Request, answers: OwnedFd, file: Option<OwnedFd>) {
         self.reap();
         let said = match (request, file.map(File::from), &self.store) {
-            (_, _, Err(error)) => Err(Told::new(Errno::EACCES, format!("{error:#}"))),
+            (_, _, Err(error)) => Err(CompileError::new(Errno::EACCES, format!("{error:#}"))),
             (Request::Keys, _, Ok(store)) => {
                 Ok(Some([&store.checks.to_bytes()[..], &Kept::of(store).to_bytes()].concat()))
             }
             (Request::Walls, ..) => self.begin(request, &answers, None, 0).map(|()| None),
-            (_, None, _) => Err(Told::new(Errno::EBADF, "no file")),
+            (_, None, _) => Err(CompileError::new(Errno::EBADF, "no file")),
             // Remembering only saves time, so nobody waits for a turn.
-            (Request::Remember, Some(_), Ok(_)) if !self.has_room(0) => Err(Told::new(Errno::EAGAIN, "others read")),
+            (Request::Remember, Some(_), Ok(_)) if !self.has_room(0) => {
+                Err(CompileError::new(Errno::EAGAIN, "others read"))
+            }
             (Request::Remember, file, Ok(_)) => self.begin(request, &answers, file.as_ref(), 0).map(|()| None),
             (Request::Compile, Some(_), Ok(_)) if self.waiting.len() >= ASKED_AT_ONCE => {
-                Err(Told::new(Errno::EAGAIN, "too many modules wait to be compiled"))
+                Err(CompileError::new(Errno::EAGAIN, "too many modules wait to be compiled"))
             }
             (Request::Compile, Some(file), Ok(_)) => {
                 let size = file.metadata().map_or(0, |metadata| usize::try_from(metadata.len()).unwrap_or(usize::MAX));
@@ -213,7 +215,7 @@ impl Server {
     }
 
     /// Forks a child for the request.
-    fn begin(&mut self, request: Request, answers: &OwnedFd, file: Option<&File>, needed: usize) -> Said<()> {
+    fn begin(&mut self, request: Request, answers: &OwnedFd, file: Option<&File>, needed: usize) -> Answered<()> {
         // SAFETY: this process has one thread; and the child never returns.
         match unsafe { libc::fork() } {
             0 => self.work(request, answers, file),
@@ -222,7 +224,7 @@ impl Server {
                 None => {
                     let error = std::io::Error::last_os_error();
                     let errno = Errno::from_raw(error.raw_os_error().unwrap_or(libc::EAGAIN));
-                    return Err(Told::new(errno, format!("cannot start a process to compile it: {error}")));
+                    return Err(CompileError::new(errno, format!("cannot start a process to compile it: {error}")));
                 }
             },
         }
@@ -254,7 +256,9 @@ impl Server {
         let walls = [std::mem::take(&mut self.around), (self.walls.child)()].concat();
         let missing = walls::missing(&walls).filter(|_| self.walls.required && request != Request::Walls);
         let done = match (missing, &self.store, file, request) {
-            (Some(missing), ..) => Err(Told::new(Errno::EPERM, format!("the compiler's walls: {missing}")).into()),
+            (Some(missing), ..) => {
+                Err(CompileError::new(Errno::EPERM, format!("the compiler's walls: {missing}")).into())
+            }
             (_, _, _, Request::Walls) => Ok((walls::to_bytes(&walls), None)),
             (_, Ok(store), Some(file), Request::Compile) => {
                 compiled(store, self.delivered.take(), file, answers).map(|code| (Vec::new(), Some(code)))
@@ -265,9 +269,8 @@ impl Server {
         let _ = match done {
             Ok((said, code)) => wire::answer(answers.as_fd(), &Answer::Done(said), code.as_ref().map(AsFd::as_fd)),
             Err(error) => {
-                let told = error.downcast_ref::<Told>().map(|told| told.errno);
-                let errno = told.or_else(|| error.downcast_ref().copied()).unwrap_or(Errno::ENOEXEC);
-                wire::answer(answers.as_fd(), &Answer::Failed(errno, format!("{error:#}")), None)
+                let failed = Answer::Failed(CompileError::errno_of(&error), format!("{error:#}"));
+                wire::answer(answers.as_fd(), &failed, None)
             }
         };
         leave(0)
@@ -275,20 +278,20 @@ impl Server {
 }
 
 /// The answer for the caller; nothing where a child sends it.
-type Said<T> = std::result::Result<T, Told>;
+type Answered<T> = std::result::Result<T, CompileError>;
 
 /// Answers the caller, which may have exited.
-fn tell(answers: &OwnedFd, said: Said<Option<Vec<u8>>>) {
+fn tell(answers: &OwnedFd, said: Answered<Option<Vec<u8>>>) {
     let _ = match said {
         Ok(None) => Ok(()),
         Ok(Some(bytes)) => wire::answer(answers.as_fd(), &Answer::Done(bytes), None),
-        Err(told) => wire::answer(answers.as_fd(), &told.into(), None),
+        Err(error) => wire::answer(answers.as_fd(), &error.into(), None),
     };
 }
 
-impl From<Told> for Answer {
-    fn from(told: Told) -> Answer {
-        Answer::Failed(told.errno, told.to_string())
+impl From<CompileError> for Answer {
+    fn from(error: CompileError) -> Answer {
+        Answer::Failed(error.errno, error.to_string())
     }
 }
 

@@ -61,10 +61,10 @@ mod tests {
     #[test]
     fn they_are_told_as_they_are() {
         let (up, not) = (Wall::new("one", Ok(())), Wall::new("two", Err(anyhow::anyhow!("none\0 here"))));
-        let told = Wall { up: Err("none here".to_owned()), ..not.clone() };
-        assert_eq!(of_bytes(&to_bytes(&[up.clone(), not])), [up.clone(), told.clone()]);
+        let missing_one = Wall { up: Err("none here".to_owned()), ..not.clone() };
+        assert_eq!(of_bytes(&to_bytes(&[up.clone(), not])), [up.clone(), missing_one.clone()]);
         assert_eq!((of_bytes(b""), of_bytes(b"x")), (Vec::new(), Vec::new()));
-        assert_eq!(missing(&[up.clone(), told]), Some("two (none here)".to_owned()));
+        assert_eq!(missing(&[up.clone(), missing_one]), Some("two (none here)".to_owned()));
         assert_eq!(missing(&[up]), None);
     }
 }

@@ -23,24 +23,30 @@ pub const ASKED_AT_ONCE: usize = 16;
 
 /// An error of the compiler process.
 #[derive(Debug)]
-pub struct Told {
+pub struct CompileError {
     /// The error for the caller.
     pub errno: Errno,
     reason: String,
 }
 
-impl fmt::Display for Told {
+impl fmt::Display for CompileError {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         to.write_str(&self.reason)
     }
 }
 
-impl std::error::Error for Told {}
+impl std::error::Error for CompileError {}
 
-impl Told {
+impl CompileError {
     /// An error, with a reason for people.
-    pub fn new(errno: Errno, reason: impl Into<String>) -> Told {
-        Told { errno, reason: reason.into() }
+    pub fn new(errno: Errno, reason: impl Into<String>) -> CompileError {
+        CompileError { errno, reason: reason.into() }
+    }
+
+    /// The errno of an error: ENOEXEC if it has none.
+    pub fn errno_of(error: &anyhow::Error) -> Errno {
+        let own = error.downcast_ref::<CompileError>().map(|own| own.errno);
+        own.or_else(|| error.downcast_ref().copied()).unwrap_or(Errno::ENOEXEC)
     }
 }
 

@@ -261,17 +261,17 @@ impl Worker {
         let memory = &thread.cage.memory;
         let share = Share::of_instance().map_err(quiet)?;
         let stack = WorkerStack::map(memory).map_err(quiet)?;
-        let image = &program.image;
-        let mut store = host.store(thread, image, share);
+        let linked = &program.linked;
+        let mut store = host.store(thread, linked, share);
         let made = run_guest(&mut store, |store| {
-            let instance = trampoline::instantiate(store, image)?;
+            let instance = trampoline::instantiate(store, linked)?;
             set_stack_pointer(store, &instance, stack.call)?;
             if let Ok(init) = instance.get_typed_func::<(u32, u32, u32), ()>(&mut *store, "__lind_worker_init") {
                 init.call(&mut *store, (stack.block, stack.block_len, thread.tid))?;
             }
             handlers::prepare(store, &instance);
             let filter = Filter::find(store, &instance)?;
-            Ok((Handle::find(store, &instance, image.facts.entry)?, filter, instance))
+            Ok((Handle::find(store, &instance, linked.facts.entry)?, filter, instance))
         });
         let (handle, filter, instance) = match made {
             Ok(made) => made,

@@ -262,9 +262,9 @@ fn bring_to_life(
     }
     let shared = &guest.host.shared;
     let child = birth.child.cage.id;
-    shared.set_program(child, &guest.image);
-    let (thread, image) = (Arc::clone(&birth.child), Arc::clone(&guest.image));
-    thread::launch(shared, &guest.kernel, thread, image, Begin::Fork(frozen))
+    shared.set_program(child, &guest.linked);
+    let (thread, linked) = (Arc::clone(&birth.child), Arc::clone(&guest.linked));
+    thread::launch(shared, &guest.kernel, thread, linked, Begin::Fork(frozen))
         .inspect_err(|_| shared.forget_program(child))?;
     let Some(records) = records else { return Ok(Parent::GoesOn) };
     if !guest.thread.cage.wait_for_memory(&birth.child.cage) {
@@ -348,7 +348,7 @@ enum Value {
 
 impl Frozen {
     fn of(store: &mut StoreContextMut<'_, Guest>, instance: &Instance, outermost: Outermost) -> Frozen {
-        let exports = Arc::clone(&store.data().image);
+        let exports = Arc::clone(&store.data().linked);
         let value = |name: &String| {
             let value = match instance.get_global(&mut *store, name)?.get(&mut *store) {
                 Val::I32(value) => Value::I32(value),

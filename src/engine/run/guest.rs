@@ -26,7 +26,7 @@ use crate::code::engines::{GC_HEAP, WASM_STACK};
 use crate::grate::worker::Worker;
 use crate::run::fork::Fork;
 use crate::run::handoff::Lent;
-use crate::run::program::Image;
+use crate::run::program::LinkedProgram;
 use crate::signal::context;
 use crate::signal::handlers;
 use crate::signal::preempt;
@@ -85,7 +85,7 @@ pub struct Guest {
     /// Host address of the guest's address 0.
     pub base: usize,
     /// The program.
-    pub image: Arc<Image>,
+    pub linked: Arc<LinkedProgram>,
 
     /// Written when its code is left, read by the code that entered it.
     pub way_out: WayOut,
@@ -285,16 +285,16 @@ impl HostThread {
         })
     }
 
-    /// A Store for code of `image` run by `thread`. `share` covers the memory that it needs beyond
+    /// A Store for code of `linked` run by `thread`. `share` covers the memory that it needs beyond
     /// the host thread's.
-    pub fn store(&self, thread: &Arc<Thread>, image: &Arc<Image>, share: Share) -> Store<Guest> {
+    pub fn store(&self, thread: &Arc<Thread>, linked: &Arc<LinkedProgram>, share: Share) -> Store<Guest> {
         let guest = Guest {
             kernel: Arc::clone(&self.kernel),
             thread: Arc::clone(thread),
             cage: Arc::clone(&thread.cage),
             host: self.me.upgrade().expect("self is in an Rc, as `new` made it"),
             base: thread.cage.memory.guest.base() as usize,
-            image: Arc::clone(image),
+            linked: Arc::clone(linked),
             way_out: WayOut::default(),
             signals: handlers::OfGuest::default(),
             trampoline: trampoline::OfGuest::default(),

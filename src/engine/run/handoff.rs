@@ -22,7 +22,7 @@ use lind_kernel::{CageId, Result};
 
 use crate::Shared;
 use crate::run::guest::{CHAIN_STACK, HostThread};
-use crate::run::program::Image;
+use crate::run::program::LinkedProgram;
 use crate::run::thread::{self, Begin};
 use crate::signal::host_signals;
 use lind_kernel::lock::Locked;
@@ -30,7 +30,7 @@ use lind_kernel::lock::Locked;
 /// A program that has not begun yet, since its parent is going to wait for it.
 pub struct Lent {
     thread: Arc<Thread>,
-    image: Arc<Image>,
+    linked: Arc<LinkedProgram>,
     block: u32,
     parent: CageId,
 }
@@ -46,7 +46,7 @@ pub struct Lender {
     /// Held while a thread does the lender's pending work.
     settling: Mutex<()>,
     /// Counts the interrupts.
-    told: AtomicU32,
+    interrupts: AtomicU32,
     /// Whether it ends on another host thread.
     ended: AtomicBool,
 }
@@ -68,7 +68,7 @@ impl Lenders {
 impl Lender {
     /// Does the pending work of the lender, on the calling thread.
     pub fn interrupt(&self, shared: &Arc<Shared>) {
-        self.told.fetch_add(1, Ordering::SeqCst);
+        self.interrupts.fetch_add(1, Ordering::SeqCst);
         loop {
             let settling = match self.settling.try_lock() {
                 Ok(guard) => guard,
@@ -76,13 +76,13 @@ impl Lender {
                 // The holder of the lock looks again, even if it is further up this very stack.
                 Err(TryLockError::WouldBlock) => return,
             };
-            let told = self.told.load(Ordering::SeqCst);
+            let seen = self.interrupts.load(Ordering::SeqCst);
             self.thread.settle_as_lender(&self.kernel);
             if self.thread.must_leave() && !self.ended.load(Ordering::SeqCst) {
                 self.end(shared);
             }
             drop(settling);
-            if self.told.load(Ordering::SeqCst) == told {
+            if self.interrupts.load(Ordering::SeqCst) == seen {
                 return;
             }
         }
@@ -126,10 +126,10 @@ impl HostThread {
     pub fn keep_back(&self, thread: Arc<Thread>, start: &Start) -> Result<()> {
         // Runs an earlier one first, whose parent did not wait as announced.
         self.run_lent(None);
-        let (image, block) = thread::lay_out(&thread, start)?;
-        self.shared.set_program(thread.cage.id, &image);
+        let (linked, block) = thread::lay_out(&thread, start)?;
+        self.shared.set_program(thread.cage.id, &linked);
         let parent = thread.cage.maker().unwrap_or(thread.cage.id);
-        self.lent.set(Some(Box::new(Lent { thread, image, block, parent })));
+        self.lent.set(Some(Box::new(Lent { thread, linked, block, parent })));
         Ok(())
     }
 
@@ -155,7 +155,7 @@ impl HostThread {
             thread: Arc::clone(&thread),
             kernel: Arc::clone(&self.kernel),
             settling: Mutex::default(),
-            told: AtomicU32::new(0),
+            interrupts: AtomicU32::new(0),
             ended: AtomicBool::new(false),
         });
         thread.pauses_here();
@@ -184,15 +184,15 @@ impl HostThread {
 
     fn run_on_top(&self, lender: &Lender, lent: Lent) {
         let hops = self.hops.replace(0);
-        thread::begin_to_end(self, lent.thread, lent.image, Begin::Program(lent.block), None);
+        thread::begin_to_end(self, lent.thread, lent.linked, Begin::Program(lent.block), None);
         self.hops.set(hops);
         self.back(lender);
     }
 
     fn run_apart(&self, lent: Lent) {
-        let Lent { thread, image, block, .. } = lent;
+        let Lent { thread, linked, block, .. } = lent;
         let begin = Begin::Program(block);
-        if thread::launch(&self.shared, &self.kernel, Arc::clone(&thread), image, begin).is_err() {
+        if thread::launch(&self.shared, &self.kernel, Arc::clone(&thread), linked, begin).is_err() {
             // It was promised to run: it ends as if the host had killed it.
             thread.begins_here();
             self.ended(&thread, Next::Exit(Status::signaled(KILL)));

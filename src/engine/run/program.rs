@@ -4,7 +4,7 @@ use anyhow::Result;
 use lind_kernel::mem::InitialData;
 use wasmtime::{InstancePre, Linker, Module};
 
-use crate::code::image;
+use crate::code::loader::CompiledModule;
 use crate::code::validate::Facts;
 use crate::run::fork::Exports;
 use crate::run::guest::Guest;
@@ -12,9 +12,9 @@ use crate::signal::context::Code;
 use crate::syscall::trampoline;
 
 /// A program ready to run.
-pub struct Image {
+pub struct LinkedProgram {
     /// The module, its imports resolved.
-    pub program: InstancePre<Guest>,
+    pub module: InstancePre<Guest>,
     /// The facts that the engine found about it.
     pub facts: Facts,
     /// Its data.
@@ -27,17 +27,17 @@ pub struct Image {
     pub syscall: Option<trampoline::Import>,
 }
 
-impl Image {
-    /// Resolves the imports of `image` by `linker`. With `timed`, all calls go through the
+impl LinkedProgram {
+    /// Resolves the imports of `compiled` by `linker`. With `timed`, all calls go through the
     /// functions of `linker`.
     ///
     /// # Errors
     /// The module imports something that `linker` does not define.
-    pub fn ready(image: image::Image, linker: &Linker<Guest>, timed: bool) -> Result<Image> {
-        let image::Image { module, facts, initial } = image;
-        Ok(Image {
+    pub fn ready(compiled: CompiledModule, linker: &Linker<Guest>, timed: bool) -> Result<LinkedProgram> {
+        let CompiledModule { module, facts, initial } = compiled;
+        Ok(LinkedProgram {
             code: code_of(&module, &facts),
-            program: linker.instantiate_pre(&module)?,
+            module: linker.instantiate_pre(&module)?,
             facts,
             initial,
             exports: Exports::of(&module),

@@ -17,7 +17,7 @@ use crate::run::answer::{self, Answer};
 use crate::run::fork::{self, Fork, Frozen};
 use crate::run::guest::{Guest, HostThread, run_guest};
 use crate::run::pool::Started;
-use crate::run::program::Image;
+use crate::run::program::LinkedProgram;
 use crate::signal::handlers;
 use crate::signal::trap;
 use crate::space::startup_block;
@@ -39,10 +39,10 @@ pub enum Begin {
 /// E2BIG, ENOMEM; EAGAIN if the host has no thread for it.
 pub fn start(shared: &Arc<Shared>, kernel: &Arc<Kernel>, thread: Arc<Thread>, start: &Start) -> Result<()> {
     // All steps that can fail come here, while the caller can still get the error.
-    let (image, block) = lay_out(&thread, start)?;
+    let (linked, block) = lay_out(&thread, start)?;
     let cage = thread.cage.id;
-    shared.set_program(cage, &image);
-    launch(shared, kernel, thread, image, Begin::Program(block)).inspect_err(|_| shared.forget_program(cage))
+    shared.set_program(cage, &linked);
+    launch(shared, kernel, thread, linked, Begin::Program(block)).inspect_err(|_| shared.forget_program(cage))
 }
 
 /// Starts a further thread of a cage.
@@ -51,10 +51,10 @@ pub fn start(shared: &Arc<Shared>, kernel: &Arc<Kernel>, thread: Arc<Thread>, st
 /// ENOSYS if its program has no entry for threads; EAGAIN.
 pub fn start_thread(shared: &Arc<Shared>, kernel: &Arc<Kernel>, thread: Arc<Thread>, boot: u32) -> Result<()> {
     let program = shared.program(thread.cage.id).ok_or(Errno::ENOSYS)?;
-    if !program.image.exports.thread_start {
+    if !program.linked.exports.thread_start {
         return Err(Errno::ENOSYS);
     }
-    launch(shared, kernel, thread, Arc::clone(&program.image), Begin::Thread(boot))
+    launch(shared, kernel, thread, Arc::clone(&program.linked), Begin::Thread(boot))
 }
 
 /// Runs a guest thread on a host thread of its own.
@@ -65,7 +65,7 @@ pub fn launch(
     shared: &Arc<Shared>,
     kernel: &Arc<Kernel>,
     thread: Arc<Thread>,
-    image: Arc<Image>,
+    linked: Arc<LinkedProgram>,
     begin: Begin,
 ) -> Result<()> {
     let (of_job, kernel) = (Arc::clone(shared), Arc::clone(kernel));
@@ -75,7 +75,7 @@ pub fn launch(
         &cage,
         Box::new(move |kept| {
             let host = kept.take().unwrap_or_else(|| HostThread::new(&of_job, &kernel));
-            begin_to_end(&host, thread, image, begin, Some(answer));
+            begin_to_end(&host, thread, linked, begin, Some(answer));
             *kept = Some(host);
         }),
     )?;
@@ -92,10 +92,16 @@ fn may_lack_room(cage: &Cage) -> bool {
 
 /// Runs a guest thread on the calling host thread, from beginning to end. If a resource is missing
 /// and somebody waits for the answer, the thread never ran; if nobody waits, its cage ends.
-pub fn begin_to_end(host: &HostThread, thread: Arc<Thread>, image: Arc<Image>, begin: Begin, answer: Option<Answer>) {
+pub fn begin_to_end(
+    host: &HostThread,
+    thread: Arc<Thread>,
+    linked: Arc<LinkedProgram>,
+    begin: Begin,
+    answer: Option<Answer>,
+) {
     begins(host, &thread);
     let apart = answer.is_some();
-    let ready = share_for(apart).and_then(|share| ready(host, &thread, &image, share));
+    let ready = share_for(apart).and_then(|share| ready(host, &thread, &linked, share));
     match answer {
         Some(answer) if matches!(ready, Err(Left::NoRoom)) => {
             // The thread that gets the answer removes the guest thread.
@@ -146,12 +152,12 @@ fn live(
         if next != Next::Exec {
             return (thread, next);
         }
-        let (leader, image, block) = match next_program(host, &thread) {
+        let (leader, linked, block) = match next_program(host, &thread) {
             Ok(next) => next,
             Err(status) => return (thread, Next::Exit(status)),
         };
         (thread, begin) = (leader, Begin::Program(block));
-        ready = self::ready(host, &thread, &image, Share::default());
+        ready = self::ready(host, &thread, &linked, Share::default());
     }
 }
 
@@ -170,20 +176,20 @@ enum Left {
     For(Next),
 }
 
-/// Makes the instance in which a thread runs `image`.
+/// Makes the instance in which a thread runs `linked`.
 fn ready(
     host: &HostThread,
     thread: &Arc<Thread>,
-    image: &Arc<Image>,
+    linked: &Arc<LinkedProgram>,
     share: Share,
 ) -> core::result::Result<Ready, Left> {
-    let mut store = host.store(thread, image, share);
+    let mut store = host.store(thread, linked, share);
     // This fails only if the host gave us less stack than we asked for.
     host.take_room(0).map_err(|_| Left::NoRoom)?;
-    if image.exports.resume {
+    if linked.exports.resume {
         store.data().way_out.fork.set(Fork::Ready);
     }
-    match run_guest(&mut store, |store| trampoline::instantiate(store, image)) {
+    match run_guest(&mut store, |store| trampoline::instantiate(store, linked)) {
         Ok(instance) => Ok(Ready { store, instance }),
         Err(error) => {
             host.leave_room(0);
@@ -198,24 +204,24 @@ fn ready(
 fn next_program(
     host: &HostThread,
     thread: &Arc<Thread>,
-) -> core::result::Result<(Arc<Thread>, Arc<Image>, u32), Status> {
+) -> core::result::Result<(Arc<Thread>, Arc<LinkedProgram>, u32), Status> {
     let (leader, start) = commit_exec(&host.kernel, thread)?;
     if !Arc::ptr_eq(&leader, thread) {
         host.shared.interrupts.ended(thread);
         host.shared.interrupts.started(&leader, host.tid);
     }
     // The old program is gone, as on Linux when a new one fails this late.
-    let (image, block) = lay_out(&leader, &start).map_err(|_| Status::signaled(9))?;
-    host.shared.set_program(leader.cage.id, &image);
-    Ok((leader, image, block))
+    let (linked, block) = lay_out(&leader, &start).map_err(|_| Status::signaled(9))?;
+    host.shared.set_program(leader.cage.id, &linked);
+    Ok((leader, linked, block))
 }
 
 /// Replaces the memory of a thread's cage by that of a fresh program.
-pub fn lay_out(thread: &Thread, start: &Start) -> Result<(Arc<Image>, u32)> {
-    let image = Arc::clone(&start.image).downcast::<Image>().map_err(|_| Errno::ENOEXEC)?;
-    thread.cage.memory.load_layout(u64::from(image.facts.heap_base), &image.initial)?;
+pub fn lay_out(thread: &Thread, start: &Start) -> Result<(Arc<LinkedProgram>, u32)> {
+    let linked = Arc::clone(&start.executable).downcast::<LinkedProgram>().map_err(|_| Errno::ENOEXEC)?;
+    thread.cage.memory.load_layout(u64::from(linked.facts.heap_base), &linked.initial)?;
     let block = startup_block::write_block(&thread.cage, start)?;
-    Ok((image, block))
+    Ok((linked, block))
 }
 
 /// Runs guest code until it is left for good.
@@ -252,7 +258,7 @@ fn enter(store: &mut Store<Guest>, instance: &Instance, begin: Begin) -> wasmtim
     match begin {
         Begin::Program(block) => {
             set_stack_pointer(store, instance, block)?;
-            if let Some(tls_base) = store.data().image.facts.initial.tls_base {
+            if let Some(tls_base) = store.data().linked.facts.initial.tls_base {
                 set_variable(store, instance, TLS_BASE, tls_base.get())?;
             }
             handlers::prepare(store, instance);

@@ -138,7 +138,7 @@ fn on_fault(fault: &mut Fault) -> bool {
         let inside = running.guest.get();
         // SAFETY: `base` is not 0, so `inside` is running further up this stack, and its guest and
         // code are alive.
-        let code = unsafe { &(&*(*inside).guest).image.code };
+        let code = unsafe { &(&*(*inside).guest).linked.code };
         if !code.text.contains(&fault.pc()) {
             let Some(from) = Called::find(fault.sp(), fault.fp(), &code.text, inside as usize) else { return false };
             // SAFETY: `fp` is a frame of compiled code above on this stack, which is what the
@@ -183,7 +183,7 @@ impl<'a> Computing<'a> {
     pub unsafe fn find(context: *mut libc::ucontext_t) -> Option<Computing<'a>> {
         // SAFETY: the caller's promise.
         let found = unsafe { Computing::any(context) }?;
-        found.guest.image.code.functions.contains(&found.pc()).then_some(found)
+        found.guest.linked.code.functions.contains(&found.pc()).then_some(found)
     }
 
     /// In a signal handler after a fault at an address of the guest's: like `find`, for a fault in
@@ -195,7 +195,7 @@ impl<'a> Computing<'a> {
     pub unsafe fn find_in_routine(context: *mut libc::ucontext_t) -> Option<Computing<'a>> {
         // SAFETY: the caller's promise.
         let mut found = unsafe { Computing::any(context) }?;
-        let text = &found.guest.image.code.text;
+        let text = &found.guest.linked.code.text;
         if text.contains(&found.pc()) {
             return None;
         }
@@ -220,7 +220,7 @@ impl<'a> Computing<'a> {
             unsafe {
                 let inside = &*running.guest.get();
                 let guest = &*inside.guest;
-                let code = &guest.image.code;
+                let code = &guest.linked.code;
                 let registers = &mut (&mut (*context).uc_mcontext.gregs)[..];
                 Some(Computing { guest, registers, landing: code.landing, routine: None })
             }
@@ -229,12 +229,12 @@ impl<'a> Computing<'a> {
 
     /// The offset of the instruction in the program's code.
     pub fn offset(&self) -> Option<u32> {
-        u32::try_from(self.pc() - self.guest.image.code.text.start).ok()
+        u32::try_from(self.pc() - self.guest.linked.code.text.start).ok()
     }
 
     /// The signal of the instruction, if it does nothing but trap.
     pub fn trap(&self) -> Option<u8> {
-        self.guest.image.code.traps.signal(self.offset()?)
+        self.guest.linked.code.traps.signal(self.offset()?)
     }
 
     fn pc(&self) -> usize {
@@ -252,7 +252,7 @@ impl<'a> Computing<'a> {
 
     /// Whether its function catches nothing at this place, and soon comes to a call where it does.
     pub fn catches_soon(&self) -> bool {
-        self.routine.is_none() && self.offset().is_some_and(|at| self.guest.image.code.jumps.contain(at))
+        self.routine.is_none() && self.offset().is_some_and(|at| self.guest.linked.code.jumps.contain(at))
     }
 
     /// Makes the code continue at its landing pad: a trap leaves it.
@@ -323,7 +323,7 @@ impl Callee {
         };
         let callee = Callee { code: word(of.wasm_call()), instance: word(of.vmctx()) };
         // A Wasmtime with another layout would give an address outside the program's own functions.
-        store.data().image.code.functions.contains(&callee.code).then_some(callee)
+        store.data().linked.code.functions.contains(&callee.code).then_some(callee)
     }
 }
 

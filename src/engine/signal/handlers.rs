@@ -169,7 +169,7 @@ fn run(store: &mut impl AsContextMut<Data = Guest>, delivery: &Delivery, depth: 
     }
     let thread = Arc::clone(&store.as_context().data().thread);
     // The frames of the call that is being left are not those of a fork, but the handler's may be.
-    let can_fork = shape != Shape::Other && store.as_context().data().image.exports.resume;
+    let can_fork = shape != Shape::Other && store.as_context().data().linked.exports.resume;
     let fork = store.as_context().data().way_out.fork.replace(Fork::Unable);
     let on_alt = thread.set_on_alt_stack(thread.on_alt_stack() || delivery.stack.is_some());
     // Linux lays out the frames of all signals that wait before the first handler starts: the last
@@ -434,7 +434,7 @@ impl Nested {
         let fits = |nested: &Nested| {
             let other = nested.store.data();
             Arc::ptr_eq(&other.thread, &guest.thread)
-                && Arc::ptr_eq(&other.image, &guest.image)
+                && Arc::ptr_eq(&other.linked, &guest.linked)
                 && other.base == guest.base
         };
         let found = {
@@ -450,9 +450,9 @@ impl Nested {
         let share = Share::of_instance().map_err(no_room)?;
         let stack = memory.map_stack(STACK).map_err(no_room)?;
         let mut nested =
-            Box::new(Nested { store: guest.host.store(&guest.thread, &guest.image, share), memory, stack });
+            Box::new(Nested { store: guest.host.store(&guest.thread, &guest.linked, share), memory, stack });
         let Nested { store, .. } = &mut *nested;
-        let instance = trampoline::instantiate(store, &guest.image)?;
+        let instance = trampoline::instantiate(store, &guest.linked)?;
         set_stack_pointer(store, &instance, u32::try_from(stack)?)?;
         prepare(store, &instance);
         let tls_base = store.data().signals.places.get().and_then(|places| places.tls_base);

@@ -210,14 +210,14 @@ pub fn watch() -> std::io::Result<Starting> {
 
 /// `apart`: a watcher that does not share the cages' descriptors.
 fn start_watcher(apart: bool) -> std::io::Result<Starting> {
-    let (told, ready) = sync_channel(1);
+    let (begun, ready) = sync_channel(1);
     std::thread::Builder::new().name("watcher".to_owned()).stack_size(256 << 10).spawn(move || {
         if apart {
             lind_kernel::fd::keep_none();
             IS_APART.set(true);
         }
         WATCHER.store(rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs(), Ordering::SeqCst);
-        let _ = told.send(());
+        let _ = begun.send(());
         WATCHED.wait().watch();
     })?;
     Ok(Starting(ready))

@@ -258,7 +258,7 @@ fn give_birth(guest: &Guest, birth: Birth, result: i64) -> i64 {
     };
     let shared = &guest.host.shared;
     let child = Arc::clone(&birth.child);
-    shared.set_program(child.cage.id, &guest.image);
+    shared.set_program(child.cage.id, &guest.linked);
     match thread::start_thread(shared, &guest.kernel, Arc::clone(&child), boot) {
         Ok(()) => {
             // If the thread is to leave first, it does so when it looks for its other work.

@@ -25,7 +25,7 @@ use wasmtime::{ExternType, Instance, Module, Result, Store};
 use wasmtime_environ::{FuncIndex, HostPtr, PtrSize, VM_ARRAY_CALL_HOST_FUNC_MAGIC, VMOffsets, VMOffsetsFields};
 
 use crate::run::guest::Guest;
-use crate::run::program::Image;
+use crate::run::program::LinkedProgram;
 use crate::signal::context::{self, Callee};
 use crate::space::memory;
 
@@ -98,16 +98,16 @@ impl Import {
 ///
 /// # Errors
 /// The errors of `InstancePre::instantiate`.
-pub fn instantiate(store: &mut Store<Guest>, image: &Image) -> Result<Instance> {
+pub fn instantiate(store: &mut Store<Guest>, linked: &LinkedProgram) -> Result<Instance> {
     let memory = Arc::clone(&store.data().thread.cage.memory);
-    let instance = memory::adopting(&memory, || image.program.instantiate(&mut *store))?;
-    connect(store, &instance, image);
+    let instance = memory::adopting(&memory, || linked.module.instantiate(&mut *store))?;
+    connect(store, &instance, linked);
     Ok(instance)
 }
 
 /// Puts [`enter`] before the trampoline of `lind.syscall`, if the layout is the expected one.
-fn connect(store: &mut Store<Guest>, instance: &Instance, image: &Image) {
-    let Some(import) = image.syscall else { return };
+fn connect(store: &mut Store<Guest>, instance: &Instance, linked: &LinkedProgram) {
+    let Some(import) = linked.syscall else { return };
     let Some(start) = instance.get_func(&mut *store, "_start") else { return };
     let Some(Callee { instance, .. }) = Callee::raw(&start, store) else { return };
     let guest = store.data();
@@ -120,7 +120,7 @@ fn connect(store: &mut Store<Guest>, instance: &Instance, image: &Image) {
         let expected = usize::from(HostPtr.vmctx_store_context()) == CONTEXT
             && usize::from(HostPtr.vm_store_context().store_data()) == DATA
             && word(*word(instance + CONTEXT) + DATA).read() == std::ptr::from_ref(guest) as usize
-            && image.code.text.contains(&code.read())
+            && linked.code.text.contains(&code.read())
             && (of as *const u32).read() == VM_ARRAY_CALL_HOST_FUNC_MAGIC;
         debug_assert!(expected, "instances are laid out otherwise");
         if expected {

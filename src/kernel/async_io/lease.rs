@@ -31,7 +31,7 @@ pub(super) struct Held {
     kind: i32,
     /// The descriptor by which the file is known to the holder.
     number: i32,
-    told: bool,
+    notified: bool,
 }
 
 impl Notice {
@@ -58,7 +58,7 @@ impl Notice {
                 held.id = id;
             }
         })?;
-        state.lease = Some(Held { id, file: copy, kind, number, told: false });
+        state.lease = Some(Held { id, file: copy, kind, number, notified: false });
         last.wake();
         if state.owner.is_none() {
             state.owner = Some((Owner::Process(cx.cage.id.0), Permission::of(cx.kernel, cx.cage)));
@@ -72,10 +72,10 @@ impl Notice {
         let Some(held) = state.lease.as_mut().filter(|held| held.id == id) else { return (false, None) };
         let now = lease::get(held.file.as_fd()).unwrap_or(libc::F_UNLCK);
         if now == held.kind {
-            held.told = false;
+            held.notified = false;
             return (true, None);
         }
-        let (first, number) = (!std::mem::replace(&mut held.told, true), held.number);
+        let (first, number) = (!std::mem::replace(&mut held.notified, true), held.number);
         let letter = state.owner.clone().filter(|_| first).map(|(owner, right)| Letter {
             owner,
             right,

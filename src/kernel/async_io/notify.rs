@@ -124,20 +124,20 @@ impl Directories {
 
     /// Takes a part of what the host tells: the open files to signal about, and the number of each.
     pub(super) fn take(&mut self) -> Vec<(Arc<Notice>, i32)> {
-        let mut told = Vec::new();
+        let mut notices = Vec::new();
         let mut bytes = [0; 4096];
         let length = rustix::io::read(&self.inotify, &mut bytes).unwrap_or(0);
         let mut rest = &bytes[..length];
         while let Some((header, after)) = rest.split_first_chunk::<HEADER>() {
             let word = |at: usize| u32::from_ne_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
-            self.happened((word(0).cast_signed(), word(4), word(8)), &mut told);
+            self.happened((word(0).cast_signed(), word(4), word(8)), &mut notices);
             rest = after.get(word(12) as usize..).unwrap_or_default();
         }
-        told
+        notices
     }
 
     /// An event of the host's: its watch, mask and cookie.
-    fn happened(&mut self, (watch, mask, cookie): (i32, u32, u32), told: &mut Vec<(Arc<Notice>, i32)>) {
+    fn happened(&mut self, (watch, mask, cookie): (i32, u32, u32), notices: &mut Vec<(Arc<Notice>, i32)>) {
         let ignored = mask & IN_IGNORED != 0;
         let renamed = mask & IN_MOVED_TO != 0 && self.moved == (watch, cookie);
         if mask & IN_MOVED_FROM != 0 {
@@ -149,7 +149,7 @@ impl Directories {
         self.wanted.retain(|one| {
             let is_about = one.watch == watch && one.events & events != 0;
             if is_about && let Some(notice) = one.notice.upgrade() {
-                told.push((notice, one.number));
+                notices.push((notice, one.number));
             }
             let ends = one.watch == watch && (ignored || (is_about && one.events & MULTISHOT == 0));
             ended |= ends;

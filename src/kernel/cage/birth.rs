@@ -25,7 +25,7 @@ use crate::landlock::{self, Confined, Domain};
 use crate::mem::{CageMemory, Memory};
 use crate::root::table::{Dir, MountId};
 use crate::root::{Directory, Last};
-use crate::runtime::{Gone, Hop, Image, LoadError, Start};
+use crate::runtime::{Executable, Gone, Hop, LoadError, Start};
 use crate::threei::{AS_BEFORE, Change, Handler, HandlerTable};
 
 /// A program to start: its name, arguments and environment.
@@ -72,8 +72,8 @@ pub enum From<'k> {
 /// The reason why the program cannot be loaded; ENOMEM and EAGAIN if memory or threads are
 /// used up.
 pub fn boot(kernel: &Arc<Kernel>, start_in: Directory, program: Program) -> std::result::Result<Arc<Cage>, LoadError> {
-    let image = load_named(kernel, start_in.dir(), (&program.name, None, true), None)?;
-    begin(kernel, start_in, program, image)
+    let loaded = load_named(kernel, start_in.dir(), (&program.name, None, true), None)?;
+    begin(kernel, start_in, program, loaded)
 }
 
 /// Builds the first cage from a loaded program.
@@ -84,7 +84,7 @@ fn begin(
     kernel: &Arc<Kernel>,
     start_in: Directory,
     program: Program,
-    image: Loaded,
+    loaded: Loaded,
 ) -> std::result::Result<Arc<Cage>, LoadError> {
     let failed = |what: &str| {
         let what = what.to_owned();
@@ -106,8 +106,8 @@ fn begin(
             },
             group: 0,
             session: 0,
-            program: image.path.clone(),
-            text: Some(image.text),
+            program: loaded.path.clone(),
+            text: Some(loaded.text),
             dumpable: true,
             no_new_privs: false,
             core_filter: Settings::CORE_FILTER,
@@ -121,21 +121,21 @@ fn begin(
         },
         signals: Signals::ignoring(program.ignored),
         ancestors: Box::new([]),
-        launching: kernel.engine().is_grate(&image.image),
+        launching: kernel.engine().is_grate(&loaded.executable),
         is_command: false,
         forked_under: 0,
         memory: CageMemory::own(Memory::new(kernel.limits.memory.0).map_err(failed("no room for a cage"))?),
     };
     let thread = born.create(kernel).map_err(failed("no room for a cage"))?;
     let cage = Arc::clone(&thread.cage);
-    if !kernel.engine().is_grate(&image.image) {
+    if !kernel.engine().is_grate(&loaded.executable) {
         kernel.line().has_program();
     }
     let start = Start {
-        image: image.image,
+        executable: loaded.executable,
         argv: program.argv,
         envp: program.envp,
-        path: image.path,
+        path: loaded.path,
         text: None,
         ids: FileIds::default(),
     };
@@ -169,7 +169,7 @@ pub fn spawn(
     }
     let cwd = parent.cwd.load_full();
     parent.as_itself()?;
-    let Loaded { image, path, text } =
+    let Loaded { executable, path, text } =
         load_named(kernel, cwd.dir(), (&program.name, file, searches(kernel, parent)), Some(parent))
             .map_err(|e| e.errno)?;
     let table = parent.handlers.inherit();
@@ -189,7 +189,7 @@ pub fn spawn(
     settings.runs(path.clone(), Some(text));
     let fds = parent.fds.inherit();
     let listeners = super::signal::renew(kernel, parent, &fds)?;
-    let (launching, is_grate) = (parent.launching.load(Ordering::Acquire), kernel.engine().is_grate(&image));
+    let (launching, is_grate) = (parent.launching.load(Ordering::Acquire), kernel.engine().is_grate(&executable));
     let born = Born {
         handlers: table,
         fds,
@@ -212,7 +212,7 @@ pub fn spawn(
     if !is_grate {
         kernel.line().has_program();
     }
-    let start = Start { image, argv: program.argv, envp: program.envp, path, text: None, ids: FileIds::default() };
+    let start = Start { executable, argv: program.argv, envp: program.envp, path, text: None, ids: FileIds::default() };
     let started = match lender {
         Some(host) => host.lend(kernel, thread, start),
         None => kernel.engine().start(kernel, thread, start),
@@ -310,7 +310,7 @@ impl Born {
 
 /// A program that was found and loaded.
 pub(super) struct Loaded {
-    pub image: Image,
+    pub executable: Executable,
     pub path: CString,
     pub text: Text,
 }
@@ -335,11 +335,11 @@ fn load_named(
     let beside = |source: &CStr| find_program(kernel, cwd, source, false, Last::Follow).map(|found| found.file);
     let is_dead = || whose.is_some_and(Cage::is_dead);
     let gone: Option<Gone<'_>> = whose.is_some().then_some(&is_dead);
-    let (image, text, _) = load_file(kernel, &beside, (&found.file, text), (&found.path, found.from), gone)?;
+    let (executable, text, _) = load_file(kernel, &beside, (&found.file, text), (&found.path, found.from), gone)?;
     if search {
-        kernel.line().begins(kernel.engine().is_grate(&image));
+        kernel.line().begins(kernel.engine().is_grate(&executable));
     }
-    Ok(Loaded { image, path: found.path, text })
+    Ok(Loaded { executable, path: found.path, text })
 }
 
 impl Cage {
@@ -363,8 +363,8 @@ fn not_found(errno: Errno, name: &CStr) -> LoadError {
 /// Opens the file of this name that takes the place of one that may not run.
 pub(super) type Beside<'a> = &'a dyn Fn(&CStr) -> Result<OwnedFd>;
 
-/// Loads a program file. Returns the image, the file that runs, and the ids that it gives: if a
-/// .cwasm may not be trusted, the .wasm beside it takes its place. The engine opens further files
+/// Loads a program file. Returns the executable, the file that runs, and the ids that it gives. If
+/// a .cwasm may not be trusted, the .wasm beside it takes its place. The engine opens further files
 /// with the runner's identity, which the calling thread keeps afterwards.
 ///
 /// # Errors
@@ -375,27 +375,27 @@ pub(super) fn load_file(
     (file, text): (&OwnedFd, Text),
     (path, from): (&CString, From<'_>),
     gone: Option<Gone<'_>>,
-) -> std::result::Result<(Image, Text, FileIds), LoadError> {
+) -> std::result::Result<(Executable, Text, FileIds), LoadError> {
     let ids = |file: &OwnedFd| file_ids(kernel, file.as_fd());
     host::identity::take_on_runner().map_err(|errno| not_found(errno, path))?;
     let loaded = match (kernel.engine().load(file.as_fd(), path, gone), from) {
         (Err(error), From::Line(grate)) if error.untrusted => {
             let Some(source) = &grate.source else { return Err(error) };
-            kernel.engine().load(source.as_fd(), path, gone).map(|image| (image, text, FileIds::default()))
+            kernel.engine().load(source.as_fd(), path, gone).map(|executable| (executable, text, FileIds::default()))
         }
-        (loaded, From::Line(_)) => loaded.map(|image| (image, text, FileIds::default())),
+        (loaded, From::Line(_)) => loaded.map(|executable| (executable, text, FileIds::default())),
         (Err(error), _) if error.untrusted => {
             let source = path.to_bytes().strip_suffix(b".cwasm").map(|stem| [stem, b".wasm"].concat());
             let source = source.and_then(|path| CString::new(path).ok());
             let Some(source) = source else { return Err(error) };
             let Ok(file) = beside(&source) else { return Err(error) };
             let text = kernel.run(file.as_fd()).map_err(|errno| not_found(errno, &source))?;
-            kernel.engine().load(file.as_fd(), &source, gone).map(|image| (image, text, ids(&file)))
+            kernel.engine().load(file.as_fd(), &source, gone).map(|executable| (executable, text, ids(&file)))
         }
-        (loaded, _) => loaded.map(|image| (image, text, ids(file))),
+        (loaded, _) => loaded.map(|executable| (executable, text, ids(file))),
     };
     match loaded {
-        Ok((image, ..)) if matches!(from, From::Search) && kernel.engine().is_grate(&image) => {
+        Ok((executable, ..)) if matches!(from, From::Search) && kernel.engine().is_grate(&executable) => {
             let path = path.to_string_lossy();
             let reason = format!(
                 "{path}: a grate in the root, which programs may have put there: name it with a slash, or use --grates"

@@ -92,15 +92,15 @@ pub fn prepare_exec<'k>(
     for _ in 0..=INTERPRETERS {
         let Some((interpreter, option)) = interpreter_of(&file)? else {
             let beside = |source: &CStr| reach(source, &|at| readable(kernel, at)).map(|(found, _)| found.file);
-            let image = load_file(kernel, &beside, (&file, text), (&name, from), Some(&|| cage.is_dead()));
-            let (image, text, ids) = image.map_err(|error| error.errno)?;
+            let loaded = load_file(kernel, &beside, (&file, text), (&name, from), Some(&|| cage.is_dead()));
+            let (executable, text, ids) = loaded.map_err(|error| error.errno)?;
             if search {
-                let is_grate = kernel.engine().is_grate(&image);
+                let is_grate = kernel.engine().is_grate(&executable);
                 kernel.line().begins(is_grate);
                 // Grates that a program starts do not belong to the line.
                 cage.launching.store(is_grate, Ordering::Release);
             }
-            return Ok(Start { image, argv, envp, path, text: Some(text), ids });
+            return Ok(Start { executable, argv, envp, path, text: Some(text), ids });
         };
         if named.leads_nowhere {
             return Err(Errno::ENOENT);
@@ -194,7 +194,7 @@ pub fn commit_exec(kernel: &Arc<Kernel>, thread: &Arc<Thread>) -> core::result::
     // Now the old program's file may be written to.
     drop(old);
     cage.fresh_fork.store(false, Ordering::Release);
-    if !kernel.engine().is_grate(&start.image) {
+    if !kernel.engine().is_grate(&start.executable) {
         kernel.line().has_program();
     }
     cage.exit_notice.store(0, Ordering::Release);

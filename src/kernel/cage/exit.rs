@@ -137,8 +137,8 @@ pub(crate) fn begin(kernel: &Kernel, cage: &Cage, status: Status) {
         };
         let clients: Vec<_> = kernel.cages.all().into_iter().filter(is_client).collect();
         // With the first cage all end, as they do when its program has left some in the background.
-        let told = cage.maker().is_some() || clients.iter().any(|other| other.maker() == Some(cage.id));
-        cage.family().left_clients = if told { clients.len() } else { 0 };
+        let reports = cage.maker().is_some() || clients.iter().any(|other| other.maker() == Some(cage.id));
+        cage.family().left_clients = if reports { clients.len() } else { 0 };
     }
     for thread in &threads {
         thread.notice(Attention::ENDING);

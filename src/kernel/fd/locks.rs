@@ -267,10 +267,10 @@ impl Held {
     fn tell_host(&self, range: &Range<u64>) -> Result<()> {
         let Some(host) = &self.host else { return Ok(()) };
         for (part, mode) in self.strongest(range) {
-            let told = host::fs::record_lock(host.as_fd(), libc::F_OFD_SETLK, &mut flock(mode, &part));
+            let locked = host::fs::record_lock(host.as_fd(), libc::F_OFD_SETLK, &mut flock(mode, &part));
             // With other errors, other processes cannot lock the file either, or only we may write
             // it.
-            if let Err(Errno::EAGAIN | Errno::EACCES) = told {
+            if let Err(Errno::EAGAIN | Errno::EACCES) = locked {
                 return Err(Errno::EAGAIN);
             }
         }

@@ -25,7 +25,7 @@ use crate::lock::Locked;
 
 pub(crate) use memory::Segment;
 pub use named::End;
-pub(crate) use named::{Letter, Named, Notice, Sent, Size, Told, Way};
+pub(crate) use named::{Letter, Named, Notice, Notification, Sent, Size, Way};
 pub(crate) use queue::{LONGEST, Message, Queue, ROOM};
 pub(crate) use semaphore::{HIGHEST, MOST_IN_SET, MOST_OPERATIONS, Operation, Set, Tried, UNDO};
 

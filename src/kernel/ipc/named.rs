@@ -172,17 +172,17 @@ impl Letter {
 }
 
 /// A notification that is due.
-pub(crate) enum Told {
+pub(crate) enum Notification {
     Signal(CageId, u8, u32),
     Letter(Letter),
 }
 
-impl Told {
+impl Notification {
     /// Tells by letter; by signal is for others to do.
     pub fn signal(self) -> Option<(CageId, u8, u32)> {
         match self {
-            Told::Signal(cage, signal, value) => Some((cage, signal, value)),
-            Told::Letter(letter) => {
+            Notification::Signal(cage, signal, value) => Some((cage, signal, value)),
+            Notification::Letter(letter) => {
                 letter.post();
                 None
             }
@@ -191,11 +191,11 @@ impl Told {
 }
 
 impl Notice {
-    fn told(&self) -> Option<Told> {
+    fn notification(&self) -> Option<Notification> {
         let by = self.by.upgrade()?;
         match (self.way, &by.kind) {
-            (Way::Signal(signal, value), _) => Some(Told::Signal(self.cage, signal, value)),
-            (Way::Letter, Kind::Queue(end)) => end.letter().take().map(Told::Letter),
+            (Way::Signal(signal, value), _) => Some(Notification::Signal(self.cage, signal, value)),
+            (Way::Letter, Kind::Queue(end)) => end.letter().take().map(Notification::Letter),
             _ => None,
         }
     }
@@ -204,7 +204,7 @@ impl Notice {
 /// The outcome of sending a message.
 pub(crate) enum Sent {
     /// The message is in; a notification may be due.
-    Done(Option<Told>),
+    Done(Option<Notification>),
     /// The queue is full until something changes.
     Full(Vec<u8>, Seen),
 }
@@ -227,9 +227,9 @@ impl MessageQueue {
             inside.show(End::fill);
         }
         let notice = if was_empty && inside.receivers == 0 { inside.notice.take() } else { None };
-        let told = notice.and_then(|notice| notice.told());
+        let notification = notice.and_then(|notice| notice.notification());
         self.changed.notify_all();
-        Sent::Done(told)
+        Sent::Done(notification)
     }
 
     /// Takes out the first message and its priority; the event to wait for if there is none.
@@ -287,7 +287,7 @@ impl MessageQueue {
         let mut inside = self.inside();
         if let Some(notice) = inside.notice.take_if(|notice| notice.cage == cage) {
             // A letter that is not sent goes.
-            drop(notice.told());
+            drop(notice.notification());
         }
     }
 

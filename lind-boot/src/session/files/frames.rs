@@ -40,7 +40,7 @@ pub enum Kind {
 }
 
 /// An answer.
-pub struct Told {
+pub struct Report {
     /// Its kind.
     pub kind: Kind,
     /// Its number.
@@ -139,7 +139,7 @@ impl Channel {
     ///
     /// # Errors
     /// When the bytes are not an answer.
-    pub fn next(&mut self) -> Result<Option<Told>> {
+    pub fn next(&mut self) -> Result<Option<Report>> {
         let Some(head) = self.come.first_chunk::<HEAD>() else { return Ok(None) };
         let kind = match word(head, 0) {
             0 => Kind::Data,
@@ -158,7 +158,7 @@ impl Channel {
         let Some(bytes) = self.come.get(HEAD..HEAD + length) else { return Ok(None) };
         let bytes = bytes.to_vec();
         self.come.drain(..HEAD + length);
-        Ok(Some(Told { kind, value, bytes }))
+        Ok(Some(Report { kind, value, bytes }))
     }
 }
 
@@ -194,8 +194,8 @@ mod tests {
         assert!(channel.next().unwrap().is_none());
         theirs.write_all(b"c").unwrap();
         channel.read().unwrap();
-        let told = channel.next().unwrap().unwrap();
-        assert_eq!((told.kind, told.value, &told.bytes[..]), (Kind::Done, -2, &b"abc"[..]));
+        let report = channel.next().unwrap().unwrap();
+        assert_eq!((report.kind, report.value, &report.bytes[..]), (Kind::Done, -2, &b"abc"[..]));
         for wrong in [head(9, 0), head(1, 1 << 30)] {
             theirs.write_all(&wrong).unwrap();
             channel.read().unwrap();

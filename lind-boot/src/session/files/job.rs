@@ -4,7 +4,7 @@ use lind_abi::Errno;
 use lind_kernel::text::shown;
 use serde_json::{Value, json};
 
-use super::frames::{Kind, Told, long, word};
+use super::frames::{Kind, Report, long, word};
 use super::request::{Ask, Op};
 use crate::session::wire;
 
@@ -64,8 +64,8 @@ impl Job {
     }
 
     /// Turns an answer into messages to the client.
-    pub fn hear(&mut self, told: Told) -> Message {
-        let Told { kind, value, bytes } = told;
+    pub fn hear(&mut self, report: Report) -> Message {
+        let Report { kind, value, bytes } = report;
         match kind {
             Kind::Data if bytes.is_empty() => Message::Nothing,
             Kind::Data => Message::Part(json!({"data": value}), bytes),
@@ -201,13 +201,13 @@ mod tests {
     fn ends_name_the_error() {
         let ask = Ask::read(&json!({"do": "read", "path": "/f"}), Path::new("/")).unwrap().unwrap();
         let mut job = Job::new(1, ask);
-        let told = |value| Told { kind: Kind::Done, value, bytes: b"/f".to_vec() };
-        let Message::Last(None, last) = job.hear(told(-2)) else { panic!("not the end") };
+        let report = |value| Report { kind: Kind::Done, value, bytes: b"/f".to_vec() };
+        let Message::Last(None, last) = job.hear(report(-2)) else { panic!("not the end") };
         assert_eq!((&last["errno"], &last["path"]), (&json!("ENOENT"), &json!("/f")));
-        let Message::Last(None, last) = job.hear(told(-6)) else { panic!("not the end") };
+        let Message::Last(None, last) = job.hear(report(-6)) else { panic!("not the end") };
         assert_eq!(last["error"], "/f: not a regular file");
-        let Message::Last(None, last) = job.hear(told(1)) else { panic!("not the end") };
+        let Message::Last(None, last) = job.hear(report(1)) else { panic!("not the end") };
         assert_eq!(last["more"], true);
-        let Message::Last(..) = job.hear(told(i64::MIN)) else { panic!("not the end") };
+        let Message::Last(..) = job.hear(report(i64::MIN)) else { panic!("not the end") };
     }
 }

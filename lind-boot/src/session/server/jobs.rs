@@ -124,10 +124,10 @@ impl Server {
     /// Handles the next answer of a helper. False if none has come.
     fn next_answer(&mut self, id: u32) -> IoResult<bool> {
         let Some(helper) = self.helpers.get_mut(&id) else { return Ok(false) };
-        let Some(told) = helper.channel.next()? else { return Ok(false) };
+        let Some(report) = helper.channel.next()? else { return Ok(false) };
         let Some(job) = &mut helper.job else { return Err(std::io::ErrorKind::InvalidData.into()) };
         let client = job.client;
-        match job.hear(told) {
+        match job.hear(report) {
             Become::Nothing => {}
             Become::Part(message, bytes) => {
                 let Some(to) = self.clients.get_mut(&client) else { return Ok(true) };

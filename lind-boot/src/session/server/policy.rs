@@ -56,8 +56,8 @@ impl Server {
             if let Err(wrong) = self.kernel.rules.give(grate, rules.document(grate), LONGEST) {
                 // They had the others before, so they take them again.
                 let before = &self.about.surroundings.rules;
-                for told in &grates[..=at] {
-                    let _ = self.kernel.rules.give(told, before.document(told), LONGEST);
+                for grate in &grates[..=at] {
+                    let _ = self.kernel.rules.give(grate, before.document(grate), LONGEST);
                 }
                 return Err(anyhow!(wrong));
             }

@@ -46,7 +46,7 @@ pub(crate) fn send_to_all(kernel: &Kernel, mut cages: Vec<Arc<Cage>>, info: Info
     cages.dedup_by_key(|cage| cage.id);
     // No thread takes a signal, or continues after one, without this lock.
     let mut locked: Vec<_> = cages.iter().map(|cage| (cage, cage.signals())).collect();
-    let put: Vec<_> = locked.iter_mut().map(|(cage, signals)| put(cage, signals, None, info, Ends::Told)).collect();
+    let put: Vec<_> = locked.iter_mut().map(|(cage, signals)| put(cage, signals, None, info, Ends::ByThread)).collect();
     drop(locked);
     for (cage, put) in cages.iter().zip(put) {
         // A full queue loses the signal for that one, as it does on Linux.
@@ -198,7 +198,7 @@ enum Ends {
     /// No effect: the sender ends the cage next.
     AtOnce,
     /// It waits for the thread that takes it, which ends the cage if it is faster.
-    Told,
+    ByThread,
 }
 
 /// A signal that was put where it waits.
@@ -257,7 +257,7 @@ fn queue(cage: &Cage, signals: &mut Signals, to: Option<&Thread>, info: Info, en
     match signals.action(signal) {
         Action::Ignore if !first.is_some_and(|first| first.blocks(signal)) => return Ok(Woken::Nobody),
         Action::End if ready || signal == number(Number::SIGKILL) => {
-            if let Some(taker) = taker.filter(|_| ends == Ends::Told) {
+            if let Some(taker) = taker.filter(|_| ends == Ends::ByThread) {
                 let _ = signals.shared.push(info, u64::MAX);
                 cage.pending.store(signals.shared.bits(), Ordering::SeqCst);
                 taker.notice(Attention::SIGNAL);

@@ -186,9 +186,9 @@ mod tests {
             let child = w.sibling();
             let id = i64::from(child.thread.cage.id.0);
             let done = Arc::new(AtomicBool::new(false));
-            let (thread, kernel, told) = (Arc::clone(&child.thread), Arc::clone(&w.kernel), Arc::clone(&done));
+            let (thread, kernel, ended) = (Arc::clone(&child.thread), Arc::clone(&w.kernel), Arc::clone(&done));
             let runs = std::thread::spawn(move || {
-                while !told.load(Ordering::Relaxed) {
+                while !ended.load(Ordering::Relaxed) {
                     thread.next_step(&kernel);
                 }
             });

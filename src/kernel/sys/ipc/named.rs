@@ -12,7 +12,7 @@ use crate::call::{Ctx, PathBytes};
 use crate::event::{Event, Seen};
 use crate::fd::{FileRef, Kind};
 use crate::host::{clock, errno};
-use crate::ipc::{End, Letter, Notice, READ, Sent, Size, Told, WRITE, Way};
+use crate::ipc::{End, Letter, Notice, Notification, READ, Sent, Size, WRITE, Way};
 use crate::sys::wait::Deadline;
 
 /// MQ_PRIO_MAX
@@ -75,8 +75,8 @@ pub(crate) fn mq_timedsend(
     loop {
         let seen = match end.queue.send(message, priority) {
             Sent::Done(None) => return Ok(()),
-            Sent::Done(Some(told)) => {
-                tell(cx, told);
+            Sent::Done(Some(notification)) => {
+                notify(cx, notification);
                 return Ok(());
             }
             Sent::Full(back, seen) => {
@@ -223,9 +223,9 @@ fn wait(cx: &Ctx<'_>, event: &Event, seen: Seen, deadline: &Deadline) -> Result<
 }
 
 /// A message has come to a queue that was empty.
-fn tell(cx: &Ctx<'_>, told: Told) {
+fn notify(cx: &Ctx<'_>, notification: Notification) {
     const SI_MESGQ: i32 = -3;
-    let Some((cage, signal, value)) = told.signal() else { return };
+    let Some((cage, signal, value)) = notification.signal() else { return };
     let Some(cage) = cx.kernel.cages.get(cage) else { return };
     let mut info = Info::from(cx.cage, signal, SI_MESGQ);
     info.fields[2] = value;

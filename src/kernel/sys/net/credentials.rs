@@ -179,8 +179,8 @@ pub(super) fn peer_groups(cx: &Ctx<'_>, file: &File, value: Out<u8>, room: u32, 
 pub(super) fn peer_descriptor(cx: &Ctx<'_>, file: &File, value: Out<u8>, room: u32, len: InOut<u32>) -> Result<()> {
     let who = peer(cx, file)?.ok_or(Errno::ENODATA)?;
     let fd = descriptor_of(cx, CageId(who.ids.pid), false)?;
-    let told = store_cut(cx, &fd.to_le_bytes(), value, room, len);
-    told.inspect_err(|_| drop(cx.cage.fds.remove(fd, cx.reader(cx.cage.id))))
+    let stored = store_cut(cx, &fd.to_le_bytes(), value, room, len);
+    stored.inspect_err(|_| drop(cx.cage.fds.remove(fd, cx.reader(cx.cage.id))))
 }
 
 /// Called before SO_PASSCRED: from now on messages carry their senders.

@@ -271,13 +271,13 @@ fn receive(cx: &Ctx<'_>, fd: Fd, socket: BorrowedFd<'_>, at: InOut<Msghdr>, flag
     let cloexec = flags.has(MsgFlags::MSG_CMSG_CLOEXEC);
     let mut said = received.flags & !libc::MSG_CMSG_CLOEXEC | (flags.0 & MsgFlags::MSG_CMSG_CLOEXEC).cast_signed();
     let mut accepted = Vec::new();
-    let told = |message| match message {
+    let translated = |message| match message {
         Control::Other { level, kind, data } if level == SOL_SOCKET && kind == SCM_CREDENTIALS => {
             Control::Other { level, kind, data: credentials::of_sender(cx, file.as_deref(), token, &data) }
         }
         message => message,
     };
-    let control = received.control.into_iter().map(told).collect();
+    let control = received.control.into_iter().map(translated).collect();
     let control = if asked { fitting(control, room, &mut said) } else { control };
     let control = control
         .into_iter()

@@ -118,7 +118,7 @@ fn thread(cx: &Ctx<'_>, flags: CloneFlags, stack: Addr, parent_tid: Out<i32>, ch
     if flags.has(CloneFlags::CLONE_CHILD_CLEARTID) {
         thread.at_end.clear_tid.store(child_tid.addr, Ordering::Release);
     }
-    let told = (|| {
+    let stored = (|| {
         if flags.has(CloneFlags::CLONE_PARENT_SETTID) {
             cx.store(parent_tid, &tid)?;
         }
@@ -127,7 +127,7 @@ fn thread(cx: &Ctx<'_>, flags: CloneFlags, stack: Addr, parent_tid: Out<i32>, ch
         }
         Ok(())
     })();
-    let started = told.and_then(|()| cx.kernel.engine().start_thread(cx.kernel, &thread, boot));
+    let started = stored.and_then(|()| cx.kernel.engine().start_thread(cx.kernel, &thread, boot));
     if let Err(errno) = started {
         thread.at_end.clear_tid.store(0, Ordering::Release);
         thread.never_ran();

@@ -110,12 +110,12 @@ pub(crate) fn waitid(
         return Err(Errno::EAGAIN);
     }
     // As on Linux only these fields are written, and zeros if there is nothing to report.
-    let mut told = Siginfo::default();
+    let mut siginfo = Siginfo::default();
     if let Some(found) = &found {
         let (code, status) = found.change.code_and_status();
-        (told.signo, told.code) = (17, code);
-        told.fields[..3].copy_from_slice(&[found.id.0, found.uid, status]);
+        (siginfo.signo, siginfo.code) = (17, code);
+        siginfo.fields[..3].copy_from_slice(&[found.id.0, found.uid, status]);
         cx.store_if(usage, &found.usage)?;
     }
-    cx.store_if(info, &told)
+    cx.store_if(info, &siginfo)
 }

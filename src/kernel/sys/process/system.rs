@@ -99,9 +99,9 @@ pub(crate) fn sched_getaffinity(cx: &Ctx<'_>, pid: Pid, size: Len, mask: Out<u8>
     if size.0.saturating_mul(8) < most as u64 || !size.0.is_multiple_of(4) {
         return Err(Errno::EINVAL);
     }
-    let told = usize::try_from(size.0).map_or(bytes.len(), |size| size.min(most.div_ceil(64) * 8));
-    cx.copy_out(mask, &bytes[..told])?;
-    Ok(told)
+    let length = usize::try_from(size.0).map_or(bytes.len(), |size| size.min(most.div_ceil(64) * 8));
+    cx.copy_out(mask, &bytes[..length])?;
+    Ok(length)
 }
 
 /// getcpu(2). There is one node.

@@ -272,20 +272,20 @@ fn a_file_tells_only_whom_those_reach_who_set_it_up() {
         w.ok(nr::rt_sigprocmask, &[BLOCK, set(w, !0), 0, 8]);
         let client = w.sibling();
         client.thread.cage.handlers.set(500, crate::threei::Change::To(grate(w)), |_| Ok::<(), ()>(())).unwrap();
-        let told = || {
+        let notified = || {
             w.ok(nr::write, &[write, w.data(b"x"), 1]);
             let limit = w.value(&lind_abi::layout::Timespec { sec: 0, nsec: 200_000_000 });
             w.call(nr::rt_sigtimedwait, &[set(w, !0), 0, limit, 8])
         };
         client.ok(nr::fcntl, &[read, SETFL, ASYNC]);
         client.ok(nr::fcntl, &[read, SETOWN, id(w)]);
-        assert_eq!(told(), Err(Errno::EAGAIN), "the client reaches no grate of its own");
+        assert_eq!(notified(), Err(Errno::EAGAIN), "the client reaches no grate of its own");
         w.ok(nr::fcntl, &[read, SETOWN, id(w)]);
-        assert_eq!(told(), Ok(IO));
+        assert_eq!(notified(), Ok(IO));
         w.ok(nr::fcntl, &[read, SETSIG, 40]);
-        assert_eq!(told(), Ok(40));
+        assert_eq!(notified(), Ok(40));
         client.ok(nr::fcntl, &[read, SETSIG, 9]);
-        assert_eq!(told(), Err(Errno::EAGAIN));
+        assert_eq!(notified(), Err(Errno::EAGAIN));
         assert_eq!(left(w), None);
         client.ok(nr::fcntl, &[read, SETOWN, id(&client)]);
         w.ok(nr::write, &[write, w.data(b"x"), 1]);
