@@ -7,9 +7,10 @@ use std::os::unix::ffi::OsStrExt;
 use lind_kernel::text::{self, shell_word};
 use serde_json::json;
 
+use super::Sandbox;
 use super::root::Maker;
-use super::{HOME, Sandbox};
 use crate::cli::sandbox::{Amounts, Options};
+use crate::plan::HOME;
 use crate::plan::step::{self, Setting, Step};
 
 /// The output of `--explain`.

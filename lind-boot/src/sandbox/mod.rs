@@ -13,6 +13,7 @@ mod mounts;
 mod notes;
 mod publish;
 mod removal;
+mod resolved;
 mod root;
 mod table;
 mod used;
@@ -24,25 +25,22 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::{Context, Result, anyhow, bail, ensure};
-use lind_engine::CodeStore;
+use anyhow::{Context, Result, anyhow, ensure};
 use lind_kernel::cage::is_grate_name;
 
 use crate::cli::sandbox::{Amounts, How, Options, RunOptions};
+use crate::config;
 use crate::failure::{self, Failure};
 use crate::launch::denials::Denials;
 use crate::launch::end::{AtEnd, End};
 use crate::launch::{self, Attendant, Plan};
 use crate::named::{For, Named};
-use crate::plan::live::{self, Live};
+use crate::plan::live::Live;
 use crate::plan::policy::Policy;
 use crate::plan::step::{self, Step};
-use crate::plan::volume::{self, Tmpfs, Volume, below, changed, inside};
-use crate::plan::{HOME, SCRATCH, found, line, overlaid, own_grates, relative};
-use crate::{config, private};
-use command::{Shown, command};
-use environment::environment;
-use learn::{Learner, Places};
+use crate::plan::volume::{Volume, below, changed};
+use crate::plan::{found, line};
+use learn::Learner;
 pub use lent::Lent;
 use mounts::Tree;
 use publish::Listeners;
@@ -53,9 +51,6 @@ pub use used::Used;
 /// The host name that programs see. The image's /etc/hosts has it, so no program asks the network
 /// for it.
 const HOST_NAME: &str = "sandbox";
-
-/// The default policy.
-const POLICY: &str = "agent";
 
 /// A sandbox with all options resolved.
 struct Sandbox {
@@ -316,128 +311,6 @@ impl Sandbox {
         let file = options.denials.as_deref().map(|file| self.output("--denials", file)).transpose()?;
         Ok(Denials::new(file))
     }
-
-    fn of(options: &Options, words: &[OsString], learn: Option<(PathBuf, String)>) -> Result<Sandbox> {
-        let mut volumes = options.volume.iter().map(Volume::parse).collect::<Result<Vec<_>>>()?;
-        let preopened = (1..)
-            .zip(&options.dir)
-            .map(|(number, word)| volume::preopened(word, number))
-            .collect::<Result<Vec<_>>>()?;
-        volumes.extend(preopened.iter().map(|(volume, _)| volume.clone()));
-        let make_read_only = |volumes: &mut Vec<Volume>| {
-            volumes.iter_mut().for_each(|volume| (volume.read_only, volume.overlay) = (true, None));
-        };
-        if options.read_only {
-            make_read_only(&mut volumes);
-        }
-        let name = options.policy.as_deref().unwrap_or(POLICY);
-        // Whether the policy makes volumes read-only does not count here: an earlier run could have
-        // written the policy.
-        let mut policy = Policy::named(name, &changed(&volumes))?;
-        options.allow_name.iter().try_for_each(|name| policy.allow_name(name)).context("--allow-name")?;
-        if policy.read_only {
-            make_read_only(&mut volumes);
-        }
-        let may_change = changed(&volumes);
-        volume::ensure_no_links(options, &may_change)?;
-        let tmpfs = options.tmpfs.iter().map(|word| Tmpfs::parse(word)).collect::<Result<Vec<_>>>()?;
-        overlaid::settle(options, &tmpfs, &mut volumes)?;
-        let [first, arguments @ ..] = words else { bail!("no command given (try --help)") };
-        let here = std::env::current_dir().context("cannot find the current directory")?;
-        let image = config::root(options.image.as_ref())
-            .context("cannot find the image with the tools (name it with --image DIR)")?;
-        volume::ensure_apart(&volumes)?;
-        let guests: Vec<PathBuf> = volumes.iter().map(|volume| volume.guest.clone()).collect();
-        let policy = relative::resolved(&policy, &guests).with_context(|| format!("--policy {name}"))?;
-        let first = command(first, &here, &Shown { image: &image, workdir: options.workdir.as_deref() }, &mut volumes)?;
-        let workdir = match &options.workdir {
-            Some(workdir) => {
-                ensure!(
-                    workdir.has_root(),
-                    "-w {}: must be a path of the guest, which begins with /",
-                    workdir.display()
-                );
-                workdir.clone()
-            }
-            None => inside(&here, &volumes).unwrap_or_else(|| home(&tmpfs, &volumes)),
-        };
-        ensure!(
-            learn.is_none() || !policy.has_lists(),
-            "--policy {name} has lists of what is allowed, so nothing can be learned under it; to add to it, use --learn {name} alone"
-        );
-        if learn.is_some() {
-            volumes.iter().try_for_each(|volume| volume.ensure_text("a learned policy"))?;
-        }
-        let mut learner = learn.map(|(file, whom)| Learner::new(&file, whom, &may_change)).transpose()?;
-        let notes = learner.as_ref().map(Learner::paths);
-        let maker = Maker::choose(options.mounts.unwrap_or_default())?;
-        let is_session = words.iter().eq(FIRST_OF_SESSION.iter());
-        let used = (is_session || options.result.is_some())
-            .then(|| Used::new(line::limited(&options.amounts, &policy)).map(Arc::new))
-            .transpose()?;
-        let counted = used.as_ref().map(|used| used.path());
-        let mut grates = line::grates(options, &policy, &volumes, notes.as_ref(), counted.as_deref())?;
-        if options.ask.is_some() || is_session {
-            grates = live::made_live(grates);
-        }
-        let overlaid = volumes.iter().filter(|_| is_session);
-        let lent: Vec<_> = overlaid.map(Lent::of).filter_map(Result::transpose).collect::<Result<_>>()?;
-        Lent::connect(&lent, &mut grates);
-        let own_grates = own_grates::words(&options.grate, &options.grates)?;
-        if maker == Maker::Kernel {
-            volume::ensure_grates_can_hold(&tmpfs, &volumes)?;
-            grates.splice(0..0, line::in_memory(&tmpfs));
-        }
-        let hidden = hidden(&volumes)?;
-        volumes.splice(0..0, resolvers(options, &policy, &image, &volumes));
-        // A --tmpfs at the same path takes precedence: it has its own size.
-        let asked = |path: &PathBuf| tmpfs.iter().any(|tmpfs| tmpfs.guest == *path);
-        let scratch = SCRATCH.map(PathBuf::from).into_iter().filter(|path| !asked(path)).collect();
-        let tree = Tree { image, scratch, tmpfs, volumes, hidden };
-        if let Some(learner) = &mut learner {
-            learner.within(policy, places(&tree), guests);
-        }
-        let env = environment(options, &tree, preopened.iter().map(|(_, name)| name), &may_change)?;
-        Ok(Sandbox {
-            tree,
-            maker,
-            grates,
-            own_grates,
-            command: std::iter::once(first).chain(arguments.iter().cloned()).collect(),
-            workdir,
-            env,
-            policy: name.to_owned(),
-            learner,
-            used,
-            lent,
-            ahead: Vec::new(),
-        })
-    }
-}
-
-/// The directory in which a command starts whose directory is in no volume: the home directory, or
-/// the directory mounted over it.
-fn home(tmpfs: &[Tmpfs], volumes: &[Volume]) -> PathBuf {
-    let mounted = tmpfs.iter().map(|tmpfs| &tmpfs.guest).chain(volumes.iter().map(|volume| &volume.guest));
-    let over = mounted.filter(|guest| Path::new(HOME).starts_with(guest) && *guest != Path::new(HOME));
-    over.max_by_key(|guest| guest.components().count()).cloned().unwrap_or_else(|| HOME.into())
-}
-
-/// The host's file with the addresses of name servers, mounted at the path that the image has for
-/// it. A volume there takes precedence.
-fn resolvers(options: &Options, policy: &Policy, image: &Path, volumes: &[Volume]) -> Option<Volume> {
-    const FILE: &str = "/etc/resolv.conf";
-    let host = Path::new(FILE).canonicalize().ok().filter(|file| file.is_file())?;
-    let free = image.join("etc/resolv.conf").is_file()
-        && !volumes.iter().any(|volume| Path::new(FILE).starts_with(&volume.guest));
-    let volume = Volume { host, guest: FILE.into(), read_only: true, overlay: None };
-    (free && line::reaches_others(options, policy)).then_some(volume)
-}
-
-/// The directories of the guest alone, and those of the host.
-fn places(tree: &Tree) -> Places {
-    let private = tree.scratch.iter().cloned().chain(tree.tmpfs.iter().map(|tmpfs| tmpfs.guest.clone())).collect();
-    Places { private, volumes: tree.volumes.iter().map(|volume| volume.guest.clone()).collect() }
 }
 
 fn joined(words: &[OsString]) -> String {
@@ -461,38 +334,4 @@ fn ensure_program(name: &OsString) -> Result<()> {
         name.display()
     );
     Ok(())
-}
-
-/// The directories that are hidden inside volumes. A program that reaches a session's socket can
-/// run commands in that session. Key and cache of compiled code are hidden in volumes that cannot
-/// be changed; a volume with them that can be changed is refused later, since a guest could put a
-/// key of its own there.
-fn hidden(volumes: &[Volume]) -> Result<Vec<PathBuf>> {
-    let mut hidden = Vec::new();
-    for folder in CodeStore::places() {
-        for volume in volumes.iter().filter(|volume| volume.read_only) {
-            let host = volume.host.display();
-            ensure!(
-                !volume.host.starts_with(&folder),
-                "-v {host}: cannot be mounted, because the key or the cache of compiled code is kept there"
-            );
-            hidden.extend(below(&folder, &volume.host, &volume.guest));
-        }
-    }
-    for folder in private::candidates() {
-        for volume in volumes {
-            ensure!(
-                !volume.host.starts_with(&folder),
-                "-v {}: cannot be mounted, because the sockets of sessions are kept there",
-                volume.host.display()
-            );
-            // A directory that does not exist yet may be created while this runs.
-            if let Some(guest) = below(&folder, &volume.host, &volume.guest)
-                && private::make(&folder).is_ok()
-            {
-                hidden.push(guest);
-            }
-        }
-    }
-    Ok(hidden)
 }
