@@ -32,13 +32,13 @@ use lind_kernel::{Kernel, stdio};
 use crate::cli::PerfFormat;
 use crate::failure::Failure;
 use crate::plan::grates::Folders;
-use crate::plan::live;
 use crate::plan::stack;
 use crate::plan::step::Step;
 use crate::plan::typed::Finder;
 use crate::{config, walls};
 use end::End;
 pub use mounts::{Kept, Mounts};
+use outside::Outside;
 pub use plan::Plan;
 use resolved::{Resolved, check_grates, check_private};
 
@@ -69,16 +69,9 @@ pub fn start(plan: &Plan, mounts: Mounts, end: End, attend: Option<Attendant>) -
         store.cache.as_ref().map(|cache| cache.try_clone()).transpose().context("cannot share the code cache")?;
     let perf = plan.perf.map(|_| Arc::new(Perf::default()));
     let engine = Engine::with_perf(store, plan.backtrace, perf.as_ref())?;
-
     // Before the walls are up, which may hide them.
     let preparing = engine.preparing(plan.ahead.iter().filter_map(|path| File::open(path).ok()).collect());
-    let inside = settings::Inside { root: &resolved.root, cwd: Path::new(OsStr::from_bytes(resolved.cwd.to_bytes())) };
-    let outside = outside::open(&grates, (resolved.line.clone(), &resolved.words), &engine, plan.explain, &inside)?;
-    limits::suffice(outside.grates)?;
-    let mounted = plan.mounted.iter().filter_map(|(place, changes)| changes.then_some(place));
-    for place in std::iter::once(&resolved.root).chain(mounted) {
-        check_grates(place, &outside.folders)?;
-    }
+    let outside = opened(plan, &resolved, &grates, &engine)?;
     // Each cage has its own umask, which the kernel applies. The first cage's is the one this
     // process was started with.
     let umask = rustix::process::umask(rustix::fs::Mode::empty()).bits();
@@ -96,24 +89,17 @@ pub fn start(plan: &Plan, mounts: Mounts, end: End, attend: Option<Attendant>) -
     kernel.attach(Box::new(engine));
     let watcher = host_signals::watch().context("cannot start the thread for signals (check `ulimit -u`)")?;
     kernel.bring(outside.line);
-    kernel.rules.expect(&live::names(&plan.line));
-    if let Some(name) = &plan.host_name {
-        kernel.set_host_name(name.as_bytes());
-    }
+    plan.set_up(&kernel);
     let start_in = Directory::open(&kernel.root, &resolved.cwd)
         .map_err(|errno| anyhow!("working directory {}: {errno}", resolved.cwd.to_string_lossy()))?;
-    let argv =
-        command::settle(&kernel, &start_in, plan, (&resolved, outside.argv, outside.first)).inspect_err(|failure| {
-            end.ended(Status::Exited(failure.status));
-        })?;
+    let argv = command::settle(&kernel, &start_in, plan, (&resolved, outside.argv, outside.first))
+        .inspect_err(|failure| end.ended(Status::Exited(failure.status)))?;
     let Resolved { root, envp, .. } = resolved;
-    let [name, ..] = &argv[..] else { return Err(anyhow!("no program given").into()) };
-    let name = name.clone();
+    let name = argv.first().context("no program given")?.clone();
     let program = Program { name: name.clone(), argv, envp, ignored, umask, preserved: plan.preserved };
     let first =
         cage::boot(&kernel, start_in, program).map_err(|error| command::not_started(error, &name, &root, &grates))?;
     drop(cache);
-    let (verbose, format) = (plan.verbose, plan.perf);
     end.watch(&kernel)?;
     if let Some(attend) = attend {
         attend(&kernel)?;
@@ -122,8 +108,19 @@ pub fn start(plan: &Plan, mounts: Mounts, end: End, attend: Option<Attendant>) -
         // Where the host has no thread to give, each program is compiled when it runs.
         let _ = std::thread::Builder::new().name("prepare".into()).spawn(preparing);
     }
-    let perf = format.zip(perf);
-    host_signals::run(watcher, beginning, kernel, first, Ending { link, end, verbose, perf })
+    let ending = Ending { link, end, verbose: plan.verbose, perf: plan.perf.zip(perf) };
+    host_signals::run(watcher, beginning, kernel, first, ending)
+}
+
+/// Opens what the line names on the host. No guest may be able to change the grates there.
+fn opened(plan: &Plan, resolved: &Resolved, grates: &Folders, engine: &Engine) -> Result<Outside, Failure> {
+    let inside = settings::Inside { root: &resolved.root, cwd: Path::new(OsStr::from_bytes(resolved.cwd.to_bytes())) };
+    let outside = outside::open(grates, (resolved.line.clone(), &resolved.words), engine, plan.explain, &inside)?;
+    limits::suffice(outside.grates)?;
+    for place in std::iter::once(&resolved.root).chain(plan.mounts_to_change()) {
+        check_grates(place, &outside.folders)?;
+    }
+    Ok(outside)
 }
 
 /// Opens the store of compiled code, which no guest may see.
@@ -136,7 +133,7 @@ fn store_of(plan: &Plan, resolved: &Resolved, link: &Arc<Link>) -> anyhow::Resul
     }
     check_private(&resolved.root, &store.private)?;
     // In read-only mounts these directories are hidden, and no guest can put files in their place.
-    for (place, _) in plan.mounted.iter().filter(|(_, changes)| *changes) {
+    for place in plan.mounts_to_change() {
         check_private(place, &store.private)?;
     }
     Ok(store)

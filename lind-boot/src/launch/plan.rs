@@ -3,7 +3,10 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use lind_kernel::Kernel;
+
 use crate::cli::{PerfFormat, Run};
+use crate::plan::live;
 use crate::plan::step::Step;
 
 /// A run to launch, from the options of a line or from a sandbox.
@@ -53,6 +56,21 @@ pub struct Plan {
     pub command: Option<usize>,
     /// Modules that are compiled meanwhile, for commands to come.
     pub ahead: Vec<PathBuf>,
+}
+
+impl Plan {
+    /// The mounted directories of the host that the guest may change.
+    pub fn mounts_to_change(&self) -> impl Iterator<Item = &PathBuf> {
+        self.mounted.iter().filter_map(|(place, changes)| changes.then_some(place))
+    }
+
+    /// Gives the kernel what it is to know before the first program runs.
+    pub fn set_up(&self, kernel: &Kernel) {
+        kernel.rules.expect(&live::names(&self.line));
+        if let Some(name) = &self.host_name {
+            kernel.set_host_name(name.as_bytes());
+        }
+    }
 }
 
 impl From<Run> for Plan {

@@ -97,28 +97,7 @@ fn begin(
         root: None,
         domain: None,
         umask: program.umask,
-        settings: Settings {
-            credentials: Credentials::of_runner(),
-            limits: {
-                let mut limits = kernel.limits;
-                limits.bind();
-                limits
-            },
-            group: 0,
-            session: 0,
-            program: loaded.path.clone(),
-            text: Some(loaded.text),
-            dumpable: true,
-            no_new_privs: false,
-            core_filter: Settings::CORE_FILTER,
-            timer_slack: Settings::TIMER_SLACK,
-            timer_slack_at_start: Settings::TIMER_SLACK,
-            persona: 0,
-            barriers: 0,
-            oom: crate::procfs::OomScore::default(),
-            death_signal: 0,
-            names: Arc::clone(&kernel.names),
-        },
+        settings: first_settings(kernel, loaded.path.clone(), loaded.text),
         signals: Signals::ignoring(program.ignored),
         ancestors: Box::new([]),
         launching: kernel.engine().is_grate(&loaded.executable),
@@ -143,6 +122,58 @@ fn begin(
     Ok(cage)
 }
 
+/// The settings of the first cage.
+fn first_settings(kernel: &Kernel, program: CString, text: Text) -> Settings {
+    let mut limits = kernel.limits;
+    limits.bind();
+    Settings {
+        credentials: Credentials::of_runner(),
+        limits,
+        group: 0,
+        session: 0,
+        program,
+        text: Some(text),
+        dumpable: true,
+        no_new_privs: false,
+        core_filter: Settings::CORE_FILTER,
+        timer_slack: Settings::TIMER_SLACK,
+        timer_slack_at_start: Settings::TIMER_SLACK,
+        persona: 0,
+        barriers: 0,
+        oom: crate::procfs::OomScore::default(),
+        death_signal: 0,
+        names: Arc::clone(&kernel.names),
+    }
+}
+
+/// The handler table of a child: the parent's with these functions of the parent, or
+/// [`AS_BEFORE`].
+fn table_with(parent: &Cage, handlers: &[(u32, u32)]) -> Result<HandlerTable> {
+    let table = parent.handlers.inherit();
+    let to = |entry| match entry {
+        AS_BEFORE => Change::Inherited,
+        entry => Change::To(Handler::Grate { cage: parent.id, entry, serialized: false }),
+    };
+    for &(_, entry) in handlers.iter().filter(|&&(number, _)| number == NR_ANY) {
+        table.set_default(to(entry), |_| Ok::<(), Errno>(()), |_, _| true)?;
+    }
+    for &(number, entry) in handlers.iter().filter(|&&(number, _)| number != NR_ANY) {
+        table.set(u64::from(number), to(entry), |_| Ok::<(), Errno>(()))?;
+    }
+    Ok(table)
+}
+
+/// Makes `parent` ready to handle calls.
+fn prepare_to_serve(kernel: &Kernel, parent: &Arc<Cage>, handlers: &[(u32, u32)]) -> Result<()> {
+    if !kernel.engine().serves(parent) {
+        return Err(Errno::ENOEXEC);
+    }
+    if !handlers.iter().all(|&(number, _)| kernel.engine().may_handle(parent, u64::from(number))) {
+        return Err(Errno::EPERM);
+    }
+    parent.serve(None)
+}
+
 /// Starts a program in a child of `parent`; an open program is passed as a file. The child gets a
 /// copy of the parent's table and then `handlers` (number, entry), all of them functions of the
 /// parent or [`AS_BEFORE`]. `lender` is the calling host thread, if it may run the child.
@@ -159,30 +190,14 @@ pub fn spawn(
     lender: Option<&dyn Hop>,
 ) -> Result<CageId> {
     if !handlers.is_empty() {
-        if !kernel.engine().serves(parent) {
-            return Err(Errno::ENOEXEC);
-        }
-        if !handlers.iter().all(|&(number, _)| kernel.engine().may_handle(parent, u64::from(number))) {
-            return Err(Errno::EPERM);
-        }
-        parent.serve(None)?;
+        prepare_to_serve(kernel, parent, handlers)?;
     }
     let cwd = parent.cwd.load_full();
     parent.as_itself()?;
     let Loaded { executable, path, text } =
         load_named(kernel, cwd.dir(), (&program.name, file, searches(kernel, parent)), Some(parent))
             .map_err(|e| e.errno)?;
-    let table = parent.handlers.inherit();
-    let to = |entry| match entry {
-        AS_BEFORE => Change::Inherited,
-        entry => Change::To(Handler::Grate { cage: parent.id, entry, serialized: false }),
-    };
-    for &(_, entry) in handlers.iter().filter(|&&(number, _)| number == NR_ANY) {
-        table.set_default(to(entry), |_| Ok::<(), Errno>(()), |_, _| true)?;
-    }
-    for &(number, entry) in handlers.iter().filter(|&&(number, _)| number != NR_ANY) {
-        table.set(u64::from(number), to(entry), |_| Ok::<(), Errno>(()))?;
-    }
+    let table = table_with(parent, handlers)?;
     let mut settings = parent.settings().forked();
     settings.credentials.execute(FileIds::default());
     settings.limits.bind();

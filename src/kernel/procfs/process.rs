@@ -16,7 +16,7 @@ use crate::call::Ctx;
 use crate::fd::{File, FileRef, Kind};
 use crate::host;
 use crate::lock::Locked;
-use crate::mem::{PAGE, space};
+use crate::mem::{Memory, PAGE, space};
 use crate::terminal;
 
 /// The longest text, whatever the guest has put where its arguments were, and however many mappings
@@ -243,15 +243,12 @@ pub(super) fn status(subject: &Subject<'_>) -> Result<Vec<u8>> {
     };
     let thread = subject.thread.clone().or_else(|| cage.thread(cage.id.0));
     let mask = thread.as_ref().map_or(0, |thread| thread.mask.load(Ordering::Relaxed));
-    let Pages { size, resident, shared, data, stack } = pages(&cage.memory);
-    let kib = |pages: u64| (pages * PAGE) >> 10;
     let (letter, word) = state(cage, thread.as_deref());
     let (own, common) = waiting(cage, thread.as_deref());
     let id = subject.thread.as_ref().map_or(cage.id.0, |thread| thread.tid);
     let mut text = b"Name:\t".to_vec();
     text.extend(name(subject)?);
-    let mut rest = String::new();
-    let out = &mut rest;
+    let mut out = String::new();
     let _ = writeln!(out, "\nUmask:\t{:04o}\nState:\t{letter} ({word})", cage.umask.load(Ordering::Relaxed));
     let _ = writeln!(out, "Tgid:\t{}\nNgid:\t0\nPid:\t{id}", cage.id.0);
     let _ = writeln!(out, "PPid:\t{}\nTracerPid:\t0", cage.shown_parent().unwrap_or(CageId(0)).0);
@@ -265,22 +262,7 @@ pub(super) fn status(subject: &Subject<'_>) -> Result<Vec<u8>> {
     let _ =
         writeln!(out, "NStgid:\t{0}\nNSpid:\t{id}\nNSpgid:\t{1}\nNSsid:\t{2}", cage.id.0, cage.group(), cage.session());
     if !cage.is_dead() {
-        let _ = writeln!(
-            out,
-            "VmPeak:\t{0:>8} kB\nVmSize:\t{0:>8} kB\nVmLck:\t{1:>8} kB\nVmPin:\t       0 kB",
-            kib(size),
-            cage.memory.map().locked() >> 10
-        );
-        let _ = writeln!(out, "VmHWM:\t{0:>8} kB\nVmRSS:\t{0:>8} kB", kib(resident));
-        let _ = writeln!(out, "RssAnon:\t{:>8} kB\nRssFile:\t       0 kB", kib(resident - shared));
-        let _ = writeln!(
-            out,
-            "RssShmem:\t{:>8} kB\nVmData:\t{:>8} kB\nVmStk:\t{:>8} kB",
-            kib(shared),
-            kib(data),
-            kib(stack)
-        );
-        let _ = writeln!(out, "VmExe:\t       0 kB\nVmLib:\t       0 kB\nVmPTE:\t       0 kB\nVmSwap:\t       0 kB");
+        out.push_str(&memory_status(&cage.memory));
     }
     let _ = writeln!(out, "Threads:\t{}", cage.threads().len().max(1));
     let (queued, most) = cage.queued_signals();
@@ -301,16 +283,31 @@ pub(super) fn status(subject: &Subject<'_>) -> Result<Vec<u8>> {
     let cpus = if cpus.is_empty() { subject.cx.kernel.processors.list() } else { cpus };
     let text_of = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
     let _ = write!(out, "Cpus_allowed:\t{}", text_of(super::sys::mask(&cpus, super::sys::most(subject))));
-    let _ = write!(out, "Cpus_allowed_list:\t{}", text_of(super::sys::list(&cpus)));
-    let _ = writeln!(out, "Mems_allowed:\t00000001\nMems_allowed_list:\t0");
+    let list = text_of(super::sys::list(&cpus));
+    let _ = writeln!(out, "Cpus_allowed_list:\t{list}Mems_allowed:\t00000001\nMems_allowed_list:\t0");
     let used = cage.usage();
     let _ = writeln!(
         out,
         "voluntary_ctxt_switches:\t{}\nnonvoluntary_ctxt_switches:\t{}",
         used.counts[12], used.counts[13]
     );
-    text.extend(rest.into_bytes());
+    text.extend(out.into_bytes());
     Ok(text)
+}
+
+/// The lines about memory in `status`.
+fn memory_status(memory: &Memory) -> String {
+    let Pages { size, resident, shared, data, stack } = pages(memory);
+    let [size, resident, anonymous, shared, data, stack] =
+        [size, resident, resident - shared, shared, data, stack].map(|pages| (pages * PAGE) >> 10);
+    let locked = memory.map().locked() >> 10;
+    format!(
+        "VmPeak:\t{size:>8} kB\nVmSize:\t{size:>8} kB\nVmLck:\t{locked:>8} kB\nVmPin:\t       0 kB\n\
+         VmHWM:\t{resident:>8} kB\nVmRSS:\t{resident:>8} kB\n\
+         RssAnon:\t{anonymous:>8} kB\nRssFile:\t       0 kB\nRssShmem:\t{shared:>8} kB\n\
+         VmData:\t{data:>8} kB\nVmStk:\t{stack:>8} kB\nVmExe:\t       0 kB\n\
+         VmLib:\t       0 kB\nVmPTE:\t       0 kB\nVmSwap:\t       0 kB\n"
+    )
 }
 
 /// No user has logged in.

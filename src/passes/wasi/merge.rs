@@ -155,13 +155,18 @@ pub(super) fn merged(program: &Parts<'_>, adapter: &Parts<'_>) -> Result<Vec<u8>
         module.section(&tags);
     }
     module.section(&globals_of(program, adapter, (&mut of_program, &mut of_adapter), &plan)?);
+    module.section(&exports(&plan, program, adapter)?);
+    rest(&mut module, program, adapter, (&mut of_program, &mut of_adapter), &plan)?;
+    Ok(module.finish())
+}
+
+fn exports(plan: &Plan, program: &Parts<'_>, adapter: &Parts<'_>) -> Result<ExportSection> {
     let mut exports = ExportSection::new();
     exports.export("memory", ExportKind::Memory, 0);
     exports.export("_start", ExportKind::Func, plan.of_adapter(adapter, "_start")?);
-    exports.export("__heap_base", ExportKind::Global, globals + u32::try_from(adapter.globals.len())?);
-    module.section(&exports);
-    rest(&mut module, program, adapter, (&mut of_program, &mut of_adapter), &plan)?;
-    Ok(module.finish())
+    let globals = u32::try_from(program.globals.len() + adapter.globals.len())?;
+    exports.export("__heap_base", ExportKind::Global, globals);
+    Ok(exports)
 }
 
 /// Writes elements, code, data and names.

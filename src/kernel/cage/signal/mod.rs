@@ -343,13 +343,6 @@ impl Thread {
         let _ = send_to_thread(kernel, self, info);
     }
 
-    /// Whether a signal would have no effect on it: terminals check that before SIGTTIN and
-    /// SIGTTOU.
-    #[allow(dead_code, reason = "terminals do not ask yet")]
-    pub(crate) fn blocks_or_ignores(&self, signal: u8) -> bool {
-        self.blocks(signal) || self.cage.signals().action(signal) == Action::Ignore
-    }
-
     /// Sets its mask, for the thread itself; returns the one before. Waiting signals that are no
     /// longer blocked are taken when control returns to the guest; those that this thread now
     /// blocks are offered to others.

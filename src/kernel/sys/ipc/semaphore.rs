@@ -121,20 +121,7 @@ pub(crate) fn semctl(cx: &Ctx<'_>, id: i32, index: i32, cmd: i32, arg: InOut<Sem
             };
             cx.store(cx.writing(arg), &status).map(|()| result)
         }
-        IPC_INFO | SEM_INFO => {
-            /// The size that Linux reports for an undo structure; it has no effect.
-            const UNDO_SIZE: usize = 20;
-            let (count, all) = {
-                let state = sets.lock();
-                (state.sets.len(), state.sets.values().map(|set| set.semaphores.len()).sum())
-            };
-            let most = MOST_SEMAPHORES;
-            let operations = usize::try_from(MOST_OPERATIONS).unwrap_or(usize::MAX);
-            let highest = usize::from(HIGHEST);
-            let (sets, semaphores) = if command == SEM_INFO { (count, all) } else { (UNDO_SIZE, highest) };
-            let words = [most, MOST, most, most, MOST_IN_SET, operations, operations, sets, highest, semaphores];
-            tell_all(cx, arg, count, &words)
-        }
+        IPC_INFO | SEM_INFO => info(cx, arg, command == SEM_INFO),
         GETVAL | GETPID | GETNCNT | GETZCNT => {
             let mut state = sets.lock();
             let semaphore = state.sets.permitted(cx, id, READ)?.value.semaphores.get(at?).ok_or(Errno::EINVAL)?;
@@ -161,20 +148,40 @@ pub(crate) fn semctl(cx: &Ctx<'_>, id: i32, index: i32, cmd: i32, arg: InOut<Sem
             forgotten.into_iter().for_each(|payer| release(cx.kernel, payer, UNDO));
             Ok(0)
         }
-        SETALL => {
-            let count = sets.lock().sets.permitted(cx, id, WRITE)?.value.semaphores.len();
-            let values: Vec<u16> = cx.load_array(In::new(arg.addr, arg.cage), count)?;
-            if values.iter().any(|&value| value > HIGHEST) {
-                return Err(Errno::ERANGE);
-            }
-            let mut state = sets.lock();
-            let set = &mut state.sets.permitted(cx, id, WRITE)?.value;
-            for (at, value) in values.into_iter().enumerate() {
-                let forgotten = set.set_value(cx.cage.id, at, value.into())?;
-                forgotten.into_iter().for_each(|payer| release(cx.kernel, payer, UNDO));
-            }
-            Ok(0)
-        }
+        SETALL => set_all(cx, id, arg),
         _ => Err(Errno::EINVAL),
     }
+}
+
+/// IPC_INFO, and SEM_INFO, which counts the sets and semaphores that there are.
+fn info(cx: &Ctx<'_>, arg: InOut<SemidDs>, counts: bool) -> Result<i32> {
+    /// The size that Linux reports for an undo structure; it has no effect.
+    const UNDO_SIZE: usize = 20;
+    let (count, all) = {
+        let state = cx.kernel.ipc.lock();
+        (state.sets.len(), state.sets.values().map(|set| set.semaphores.len()).sum())
+    };
+    let most = MOST_SEMAPHORES;
+    let operations = usize::try_from(MOST_OPERATIONS).unwrap_or(usize::MAX);
+    let highest = usize::from(HIGHEST);
+    let (sets, semaphores) = if counts { (count, all) } else { (UNDO_SIZE, highest) };
+    let words = [most, MOST, most, most, MOST_IN_SET, operations, operations, sets, highest, semaphores];
+    tell_all(cx, arg, count, &words)
+}
+
+/// SETALL
+fn set_all(cx: &Ctx<'_>, id: i32, arg: InOut<SemidDs>) -> Result<i32> {
+    let sets = &cx.kernel.ipc;
+    let count = sets.lock().sets.permitted(cx, id, WRITE)?.value.semaphores.len();
+    let values: Vec<u16> = cx.load_array(In::new(arg.addr, arg.cage), count)?;
+    if values.iter().any(|&value| value > HIGHEST) {
+        return Err(Errno::ERANGE);
+    }
+    let mut state = sets.lock();
+    let set = &mut state.sets.permitted(cx, id, WRITE)?.value;
+    for (at, value) in values.into_iter().enumerate() {
+        let forgotten = set.set_value(cx.cage.id, at, value.into())?;
+        forgotten.into_iter().for_each(|payer| release(cx.kernel, payer, UNDO));
+    }
+    Ok(0)
 }
