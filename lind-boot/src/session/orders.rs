@@ -1,10 +1,11 @@
 //! The messages between the server and the first program of a session (`grates/session/session.c`),
 //! over a socket that only these two have. The first program is trusted to tell the truth.
 
-use std::collections::VecDeque;
-use std::io::{ErrorKind, Read, Result, Write};
+use std::io::{ErrorKind, Read, Result};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
+
+use super::wire::Outgoing;
 
 /// A command to start.
 pub struct Order<'a> {
@@ -44,7 +45,7 @@ pub struct Orders {
     socket: UnixStream,
     /// Bytes that the socket had no room for: the first program may be busy, and does not wait for
     /// its news to be read.
-    waiting: VecDeque<u8>,
+    waiting: Outgoing,
 }
 
 impl Orders {
@@ -54,7 +55,7 @@ impl Orders {
     /// The host's error.
     pub fn new(socket: UnixStream) -> Result<Orders> {
         socket.set_nonblocking(true)?;
-        Ok(Orders { socket, waiting: VecDeque::new() })
+        Ok(Orders { socket, waiting: Outgoing::default() })
     }
 
     /// Sends an order.
@@ -63,22 +64,16 @@ impl Orders {
         let body: Vec<u8> = texts.flat_map(|text| text.iter().copied().chain([0])).collect();
         let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX).to_le_bytes();
         let head = [count(body.len()), order.id.to_le_bytes(), count(order.argv.len()), count(order.envp.len())];
-        self.waiting.extend(head.concat());
-        self.waiting.extend(order.files.iter().flat_map(|file| file.to_le_bytes()));
-        self.waiting.extend(body);
+        self.waiting.add(head.concat());
+        self.waiting.add(order.files.iter().flat_map(|file| file.to_le_bytes()));
+        self.waiting.add(body);
         self.flush();
     }
 
-    /// Writes as much as the socket has room for.
+    /// Sends as much as the socket has room for.
     pub fn flush(&mut self) {
-        while !self.waiting.is_empty() {
-            match self.socket.write(self.waiting.as_slices().0) {
-                Ok(count) => drop(self.waiting.drain(..count)),
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                // If the reader has gone, `news` reports the end.
-                Err(_) => return,
-            }
-        }
+        // If the reader has gone, `news` reports the end.
+        let _ = self.waiting.flush(self.socket.as_fd());
     }
 
     /// Whether bytes wait for room.

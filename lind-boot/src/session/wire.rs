@@ -73,14 +73,7 @@ impl Outgoing {
     /// # Errors
     /// The host's error, or one that the reader has not read for a long time.
     pub fn send(&mut self, socket: BorrowedFd<'_>, message: &Value) -> Result<()> {
-        let text = message.to_string();
-        if self.0.len() + text.len() > MOST {
-            return Err(ErrorKind::WouldBlock.into());
-        }
-        let length = u32::try_from(text.len()).map_err(|_| ErrorKind::InvalidInput)?;
-        self.0.extend(length.to_le_bytes());
-        self.0.extend(text.as_bytes());
-        self.flush(socket)
+        self.push(socket, message, &[], MOST)
     }
 
     /// Adds a message with bytes behind it, and sends as much as the socket has room for.
@@ -89,15 +82,24 @@ impl Outgoing {
     /// As for [`Outgoing::send`].
     pub fn send_bytes(&mut self, socket: BorrowedFd<'_>, mut message: Value, body: &[u8]) -> Result<()> {
         message["bytes"] = body.len().into();
+        self.push(socket, &message, body, 2 * MOST)
+    }
+
+    fn push(&mut self, socket: BorrowedFd<'_>, message: &Value, body: &[u8], room: usize) -> Result<()> {
         let text = message.to_string();
-        let length = u32::try_from(text.len()).map_err(|_| ErrorKind::InvalidInput)?;
-        if self.0.len() + text.len() + body.len() > 2 * MOST {
+        if self.0.len() + text.len() + body.len() > room {
             return Err(ErrorKind::WouldBlock.into());
         }
+        let length = u32::try_from(text.len()).map_err(|_| ErrorKind::InvalidInput)?;
         self.0.extend(length.to_le_bytes());
         self.0.extend(text.as_bytes());
         self.0.extend(body);
         self.flush(socket)
+    }
+
+    /// Adds bytes, which `flush` sends.
+    pub fn add(&mut self, bytes: impl IntoIterator<Item = u8>) {
+        self.0.extend(bytes);
     }
 
     /// Sends as much as the socket has room for.
@@ -114,6 +116,11 @@ impl Outgoing {
             }
         }
         Ok(())
+    }
+
+    /// The number of bytes that wait.
+    pub fn len(&self) -> usize {
+        self.0.len()
     }
 
     /// Whether all was sent.

@@ -2,12 +2,12 @@
 //! `grates/session/files.h` has them. That program may be anybody's by now, since commands of the
 //! session could have found a way into it: what it sends is checked like a guest's.
 
-use std::collections::VecDeque;
-use std::io::{Error, ErrorKind, Read, Result, Write};
+use std::io::{Error, ErrorKind, Read, Result};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 
 use super::request::Ask;
+use crate::session::wire::Outgoing;
 
 /// The longest answer: two paths, or a piece of a file.
 const MOST: usize = 128 << 10;
@@ -52,7 +52,7 @@ pub struct Report {
 /// The server's end.
 pub struct Channel {
     socket: UnixStream,
-    waiting: VecDeque<u8>,
+    waiting: Outgoing,
     come: Vec<u8>,
 }
 
@@ -63,7 +63,7 @@ impl Channel {
     /// The host's error.
     pub fn new(socket: UnixStream) -> Result<Channel> {
         socket.set_nonblocking(true)?;
-        Ok(Channel { socket, waiting: VecDeque::new(), come: Vec::new() })
+        Ok(Channel { socket, waiting: Outgoing::default(), come: Vec::new() })
     }
 
     /// Sends a request.
@@ -71,41 +71,35 @@ impl Channel {
         let body = [&ask.path[..], &[0], &ask.other[..], &[0]].concat();
         let length = u32::try_from(body.len()).unwrap_or(u32::MAX);
         for word in [ask.op as u32, length, ask.flags, ask.mode] {
-            self.waiting.extend(word.to_le_bytes());
+            self.waiting.add(word.to_le_bytes());
         }
-        self.waiting.extend(ask.from.to_le_bytes());
-        self.waiting.extend(ask.count.to_le_bytes());
-        self.waiting.extend(ask.depth.to_le_bytes());
-        self.waiting.extend([0; 4]);
-        self.waiting.extend(body);
+        self.waiting.add(ask.from.to_le_bytes());
+        self.waiting.add(ask.count.to_le_bytes());
+        self.waiting.add(ask.depth.to_le_bytes());
+        self.waiting.add([0; 4]);
+        self.waiting.add(body);
         self.flush();
     }
 
     /// Sends a piece of a file.
     pub fn piece(&mut self, bytes: &[u8]) {
         for part in bytes.chunks(usize::try_from(GIVEN_UP >> 1).unwrap_or(MOST)) {
-            self.waiting.extend(u32::try_from(part.len()).unwrap_or(LAST).to_le_bytes());
-            self.waiting.extend(part);
+            self.waiting.add(u32::try_from(part.len()).unwrap_or(LAST).to_le_bytes());
+            self.waiting.add(part.iter().copied());
         }
         self.flush();
     }
 
     /// Ends the pieces. Unless they are `whole`, the bytes that were written so far are dropped.
     pub fn end_pieces(&mut self, whole: bool) {
-        self.waiting.extend(if whole { LAST } else { GIVEN_UP }.to_le_bytes());
+        self.waiting.add(if whole { LAST } else { GIVEN_UP }.to_le_bytes());
         self.flush();
     }
 
     /// Sends as much as the socket has room for.
     pub fn flush(&mut self) {
-        while !self.waiting.is_empty() {
-            match self.socket.write(self.waiting.as_slices().0) {
-                Ok(count) => drop(self.waiting.drain(..count)),
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                // If the program has ended, `read` reports it.
-                Err(_) => return,
-            }
-        }
+        // If the program has ended, `read` reports it.
+        let _ = self.waiting.flush(self.socket.as_fd());
     }
 
     /// Whether bytes wait for room.
@@ -180,6 +174,8 @@ pub fn long(bytes: &[u8], at: usize) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write;
+
     use super::*;
 
     #[test]
