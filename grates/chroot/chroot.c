@@ -28,7 +28,7 @@ static const char *dev(const char *none)
 	return NULL;
 }
 
-/* The kernel's own trees are in its root; here they are where they are looked for. */
+/* Shows one of the kernel's own trees, such as /proc, at its usual path in the new root. */
 static void show(const char *path)
 {
 	int r = path ? lind_view_bind(view, path, path) : 0;

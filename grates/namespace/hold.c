@@ -110,8 +110,8 @@ int hold(struct client *client, struct lind_arg fd, struct lind_arg *held, bool 
 			return 0;
 		}
 		release((struct lind_arg){ (uint64_t)own, lind_self() });
-		/* A call that waits for a connection or a message may wait for ever. No thread has been given
-		 * the number yet. */
+		/* A call that waits for a connection or a message may wait for ever, and no thread
+		 * has the number yet. */
 		if (!(was & (HELD | INSIDE)) && making && !moving && fd_word(client, number) == was)
 			return -EBADF;
 		wait_a_moment(i);

@@ -31,7 +31,7 @@ static int64_t find(const struct lind_call *call, struct address *a, struct lind
 	return r;
 }
 
-/* The address by which the grate itself reaches what was found. */
+/* The address by which the grate itself reaches the socket that was found. */
 static socklen_t by_descriptor(const struct lind_place *place, struct sockaddr_un *to)
 {
 	memset(to, 0, sizeof *to);

@@ -98,7 +98,7 @@ static int64_t between(const struct lind_call *call, int in, int out, int length
 	use_begin(&u, c, call);
 	use_add_fd(&u, false, call->args[in]);
 	use_add_fd(&u, true, call->args[out]);
-	/* They wait where they wait: what they hold meanwhile is what they will carry. */
+	/* While such a call waits, the bytes that it holds are those that it will carry. */
 	u.waits = u.whole = false;
 	return use_limited_call(&u, length, 0);
 }

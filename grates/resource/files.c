@@ -372,7 +372,7 @@ void files_received(struct client *c, struct msghdr *own)
 			break;
 		at += (m->length + 7) & ~7ull;
 		if (m->level == SOL_SOCKET && m->type == SCM_RIGHTS && !keep_fds(c, m)) {
-			/* Nothing follows that one: what does is closed as well. */
+			/* Descriptors that follow the cut message are closed as well. */
 			own->msg_flags |= MSG_CTRUNC;
 		}
 		if (at > end)

@@ -14,7 +14,7 @@ extern uint64_t each_rates[RATES];
 bool limit_is_time(const char *name);
 bool limit_is_bytes(const char *name);
 const char *set_limit(enum scope scope, const char *name, const char *amount);
-/* Reads others by set_limit while programs run, and lets them apply. */
+/* Changes limits while programs run: set_limit reads the new ones between these two calls. */
 const char *limits_begin(void);
 const char *limits_settle(bool applies);
 const char *set_rate(enum scope scope, const char *name, const char *amount);

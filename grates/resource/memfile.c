@@ -33,7 +33,7 @@ struct memory_file {
 	uint64_t reserved; /* by calls under way */
 	uint64_t charged; /* of the limit: not what it had when it was met */
 	unsigned holders;
-	bool lasting;  /* it may be where we do not see it */
+	bool lasting;  /* it may be open where this grate does not see it */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

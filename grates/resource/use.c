@@ -124,7 +124,8 @@ static void un_reserve(const struct use *u, uint64_t n)
 		give_back(u->c, u->of[i], n);
 }
 
-/* Up to `n` bytes of every limit, or the answer to a limit that was hit. */
+/* Reserves up to `n` bytes under every limit. Returns how many, or the errno for the limit that
+ * was hit. */
 static int64_t reserve_bytes(const struct use *u, uint64_t n)
 {
 	uint64_t got = n;

@@ -161,7 +161,7 @@ int64_t on_spawned_path(const struct lind_call *c)
 	return lind_path_exec(c, NULL, learn_lists ? note_path : settle_path, NULL);
 }
 
-/* The address of nobody stands for this host, when it is connected to. */
+/* Connecting to the unspecified address (0.0.0.0 or ::) connects to this host. */
 static void name_this_host(struct sockaddr_storage *address)
 {
 	struct sockaddr_in *in = (void *)address;

@@ -31,7 +31,7 @@ struct imfs_chunk {
 	uint64_t index;
 	uint8_t *data;
 	uint32_t room;  /* a power of two, at most IMFS_CHUNK */
-	uint16_t dirty;  /* blocks, with a filesystem below, that it does not have like this */
+	uint16_t dirty;  /* blocks that the filesystem below has otherwise, if there is one */
 };
 
 /* The contents of a file that can be mapped: one piece of memory that clients have too. */
@@ -103,7 +103,7 @@ struct imfs_waiter {
 	struct imfs_waiter *next;
 	struct imfs_node *node;
 	struct imfs_lock want;
-	uint32_t word; /* not 0 once it is worth trying again */
+	uint32_t word; /* a futex: not 0 when the lock may be tried again */
 };
 
 struct imfs_node {

@@ -192,8 +192,8 @@ static inline const uint8_t *plain_bytes(const struct imfs_file *f, int64_t off,
 	uint64_t left, index = (uint64_t)off / IMFS_CHUNK;
 	uint32_t in = (uint32_t)((uint64_t)off % IMFS_CHUNK);
 
-	/* Open for reading, of a file that has contents; those are sorted, and without holes before it
-	 * chunk i is at place i. */
+	/* Only for a descriptor that may read, inside the file. Chunks are sorted, so without holes before
+	 * it, chunk i is at place i. */
 	if (f->flags & (O_PATH | O_WRONLY) || (uint64_t)off >= (uint64_t)n->size || index >= n->data.count)
 		return NULL;
 	chunk = &n->data.chunks[index];

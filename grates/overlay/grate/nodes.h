@@ -11,9 +11,9 @@ void node_shows(struct imfs_node *n, char *origin); /* that is below it; takes i
 struct imfs_node *node_of_row(
     uint64_t ino, struct imfs_node *dir); /* from the row in the store. NULL: no row, or no memory */
 void node_from_row(struct imfs_node *n, const struct store_node *row);
-/* Until `each` returns false; whether it never did. */
+/* Calls `each` for all nodes until it returns false, and returns false then. */
 bool node_each(bool (*each)(struct imfs_node *n, void *to), void *to);
 int node_born(struct imfs_node *n);
-void node_free(struct imfs_under *u); /* when nothing else knows it any more */
+void node_free(struct imfs_under *u); /* after the last reference to it is gone */
 
 #endif

@@ -59,7 +59,7 @@ static void forget_tree(struct imfs_node *top)
 	list_vanished(top);
 }
 
-/* A name of a file with others is gone: what shows through does so by one of those. */
+/* A name of a file that has further names is gone: the lower file is found by one of those. */
 static void lose_name(struct imfs_entry *gone)
 {
 	struct imfs_node *n = gone->node;

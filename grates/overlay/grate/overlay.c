@@ -157,7 +157,7 @@ static int64_t count_changes(void)
 	return rows <= 0 || verb_list(store, &options, &list) ? rows : (int64_t)list.changes_count;
 }
 
-/* For who named the state on a command line. */
+/* At the end: how many changes there are, for a user who named the state on the command line. */
 static void tell_changes(void)
 {
 	int64_t count = shown_as ? count_changes() : 0;

@@ -97,7 +97,7 @@ static const char *give(bool changes, int64_t *logged)
 	return NULL;
 }
 
-/* The other process may still be at its end. */
+/* Waits, since the other process may not have ended yet. */
 static void take_back(bool changed, int64_t logged)
 {
 	int r = -EBUSY;

@@ -11,7 +11,7 @@ int outside_write(
     struct store *store, uint64_t ino, uint64_t chunk, struct row *row, uint16_t mask, const uint8_t *bytes);
 /* The blocks of `mask` are no longer the row's. */
 int outside_give(struct store *store, uint64_t ino, const struct row *row, uint16_t mask);
-/* The same for all rows of this layer, from a chunk on. */
+/* As outside_give, for all rows of the layer from chunk `first` on. */
 int outside_cut(struct store *store, uint64_t ino, uint64_t first);
 
 /* Gives back what no row names of the data files. Nothing may have been changed since the last

@@ -65,7 +65,7 @@ const char *store_problem(const struct store *store); /* what was wrong, for peo
 bool store_is_applying(struct store *store); /* its changes are being made below, and that is not at its end */
 
 /* Reading. Returned pointers are valid until the next call of the same function, or a commit. */
-bool store_has(struct store *store, uint64_t ino); /* from memory: no query to SQLite for an inode without a row */
+bool store_has(struct store *store, uint64_t ino); /* from memory: an inode without a row costs no query */
 int store_get(struct store *store, uint64_t ino, struct store_node *node); /* 1, or 0 if it has none */
 /* The names of a directory that have a row: `ino` 0 is one that was removed. Ends early if
  * `each` returns not 0, and returns that. */
@@ -87,7 +87,7 @@ int store_name(
     struct store *store, uint64_t dir, const char *name, uint64_t ino); /* 0: removed, and the lower directory has it */
 int store_unname(struct store *store, uint64_t dir,
     const char *name); /* as in the lower directory: removed, if that has none of it */
-/* Blocks of `mask`, at their places in `bytes`. Of zeros only that is kept. */
+/* Writes the blocks of `mask`, each at its place in `bytes`. A block of zeros is kept as a flag. */
 int store_write(struct store *store, uint64_t ino, uint64_t chunk, uint16_t mask, const uint8_t *bytes);
 int store_cut(struct store *store, uint64_t ino, int64_t size); /* blocks that begin at `size` or behind it are gone */
 int store_took_ino(struct store *store, uint64_t next);
@@ -95,8 +95,8 @@ int store_took_ino(struct store *store, uint64_t next);
  * changed, 'D' removed, 'R' renamed to `to`). */
 int store_log(
     struct store *store, struct timespec at, const char *command, char kind, const char *path, const char *to);
-/* `durable`: it is on the disk when this returns, as fsync(2) promises; otherwise only other
- * processes see it. */
+/* Commits. With `durable` the data is on the disk when this returns, as fsync(2) promises; without,
+ * other processes see it. */
 int store_commit(struct store *store, bool durable);
 
 #endif

@@ -145,7 +145,7 @@ static int make_files(struct apply *apply)
 			return r;
 	}
 	fail_with_it(apply);
-	/* At once: one after the other, ten thousand small files would take a minute. */
+	/* One sync for all files: with one for each, ten thousand small files would take a minute. */
 	return below_sync();
 }
 

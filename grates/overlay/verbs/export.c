@@ -1,7 +1,7 @@
 /*
- * export: all that an overlay shows, as a tar file or into a directory. Or what it has changed, as
- * the upper directory of Linux's overlayfs: what is removed is a device that is none, a new
- * directory in the place of another is opaque, and what has moved is there as a whole.
+ * export: all that an overlay shows, as a tar file or into a directory. Or its changes, as the
+ * upper directory of Linux's overlayfs: a removed file is a device with number 0, a new directory
+ * that replaces another one is opaque, and a moved file is there with all its contents.
  */
 #include "export.h"
 #include <errno.h>

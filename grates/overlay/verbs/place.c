@@ -155,8 +155,8 @@ static void take_away(struct apply *apply)
 	free(going);
 }
 
-/* Puts what is at the top where a change says, if there is what was there when that was planned,
- * or nothing. */
+/* Moves the temporary file to the path of the change, unless the file there is another than when
+ * the change was planned. */
 static int put(const struct verb_change *change, const char *temporary)
 {
 	const char *name;

@@ -190,7 +190,7 @@ enum { FOLLOW = 1 };
 /* The state of the adapter. It lies in pages of its own, above its stack. */
 struct state {
 	uint32_t argc, argv, envp, envc;
-	uint32_t pages; /* of 64 KiB that the program believes to have */
+	uint32_t pages; /* the size of the memory as the program knows it, in pages of 64 KiB */
 	uint32_t preopens;
 	struct {
 		fd_t fd;

@@ -1,4 +1,5 @@
-/* As memcpy: overlapping stores, vectors, the engine, which fills faster than it copies. */
+/* As in memcpy: overlapping stores for small sizes, then vectors, and for large sizes the
+ * engine's own instruction, which fills faster than it copies. */
 #include <string.h>
 #include "vector.h"
 
