@@ -132,7 +132,7 @@ impl End {
         }
     }
 
-    /// The same, which calls `after` when the command has ended without being told to.
+    /// The same, which calls `after` when the command has ended without being asked to.
     pub fn after(self, after: impl Fn() + Send + Sync + 'static) -> End {
         End { after: Some(Arc::new(after)), ..self }
     }

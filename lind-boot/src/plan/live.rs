@@ -137,7 +137,7 @@ impl Live {
         Live { base: line.iter().filter(|step| is_live(step)).cloned().collect(), volumes, ..Live::default() }
     }
 
-    /// Adds a rule, and returns its number and the grate that has to be told.
+    /// Adds a rule, and returns its number and the grate that needs the new rules.
     ///
     /// # Errors
     /// A mistake in the rule.
@@ -164,7 +164,7 @@ impl Live {
     }
 
     /// Takes back the rules with this text or number that were added, or those of the start, and
-    /// returns the grates that have to be told.
+    /// returns the grates that need the new rules.
     ///
     /// # Errors
     /// When there is no such rule.
@@ -193,7 +193,7 @@ impl Live {
     }
 
     /// Takes back the rules whose time is over, or that `is_used` says were used, and returns the
-    /// grates that have to be told.
+    /// grates that need the new rules.
     pub fn expire(&mut self, now: Instant, is_used: impl Fn(u64) -> bool) -> Vec<&'static str> {
         let is_over = |added: &Added| added.until.is_some_and(|until| until <= now) || added.once.is_some_and(&is_used);
         let mut grates: Vec<_> = self.added.iter().filter(|added| is_over(added)).map(|one| one.rule.grate()).collect();

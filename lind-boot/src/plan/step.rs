@@ -106,7 +106,7 @@ impl Setting {
         Setting { name: name.into(), value, apart: false }
     }
 
-    /// The place in a file of the option behind it, for messages of the grate.
+    /// A setting with the place in a file of the option that follows it, for messages of the grate.
     pub fn place(place: &str) -> Setting {
         Setting::new(PLACE.trim_end_matches('='), Value::text(place))
     }

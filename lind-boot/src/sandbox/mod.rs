@@ -218,7 +218,7 @@ pub struct Surroundings {
     pub rules: Live,
 }
 
-/// The ways to what the grates of a session know.
+/// Access to what the grates of a session count and keep.
 pub struct Meters {
     /// The amounts that are used of the limits.
     pub used: Option<Arc<Used>>,

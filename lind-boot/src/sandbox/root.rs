@@ -114,7 +114,7 @@ fn bind(tree: &Tree) -> Result<Made> {
     Ok(Made { root: tree.image.clone(), mounts: Mounts::Host(mounted), keeps: None })
 }
 
-/// The path of a guest path while the root is being built.
+/// The host path of a guest path, while the root is being built.
 fn at_path(tree: &Tree, guest: &Path) -> Result<PathBuf> {
     Ok(tree.image.join(guest.strip_prefix("/")?))
 }

@@ -130,7 +130,7 @@ impl Client<'_> {
             if left.is_none() {
                 return self.wait_for_room();
             }
-            // The end does not wait for somebody to read the terminal.
+            // A command that is to be killed soon does not wait until somebody reads the terminal.
             screen.discard();
             return self.act_on_heard();
         }

@@ -86,9 +86,9 @@ pub struct Server {
     unused: Instant,
     /// Whether memory that only commands need has been released.
     quiet: bool,
-    /// When the rest is killed, once the session is ending.
+    /// The time at which commands that are left are killed, once the session is ending.
     ending: Option<Instant>,
-    /// Whether the first program was told to end.
+    /// Whether the first program was asked to end.
     closed: bool,
 }
 
@@ -177,13 +177,13 @@ impl Server {
                     }
                 }
                 Source::Parent => self.parent_ended(),
-                // Followers are told below.
+                // Followers get the news below.
                 Source::Denials => {}
                 Source::Client(number) => self.attend(number, ready),
                 Source::Terminal(id) => self.relay(id),
                 Source::Pipes(id) => self.pump(id),
                 Source::Helper(id) => self.hear_helper(id),
-                // Followers are told below.
+                // Followers get the news below.
                 Source::Questions => {}
                 Source::Overlay(at) => self.hear_overlay(at),
             }

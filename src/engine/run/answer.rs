@@ -75,7 +75,7 @@ impl Asked {
     /// Waits for the answer.
     ///
     /// # Errors
-    /// EAGAIN if it is no.
+    /// EAGAIN if the answer is no.
     pub fn wait(&self) -> Result<()> {
         let since = Instant::now();
         loop {

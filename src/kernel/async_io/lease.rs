@@ -26,7 +26,7 @@ pub(super) const OFTEN: Nanos = 20_000_000;
 pub(super) struct Held {
     /// The number by which it is looked at.
     id: u64,
-    /// The open file once more, to ask the host about.
+    /// A duplicate of the descriptor, by which the host is asked whether the lease still holds.
     file: OwnedFd,
     kind: i32,
     /// The descriptor by which the file is known to the holder.

@@ -29,7 +29,7 @@ const HEAD: usize = 256;
 /// Linux: how many interpreters may interpret one another.
 pub const INTERPRETERS: usize = 5;
 
-/// A program, as it was named.
+/// A program by the name that the caller gave.
 pub struct Named<'a> {
     /// The place where it is.
     pub at: Where<'a>,

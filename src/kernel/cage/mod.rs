@@ -219,7 +219,7 @@ pub struct Cage {
     // Fixed at birth.
     /// Its id, also its pid.
     pub id: CageId,
-    /// From the first cage down to the one that made it.
+    /// The cages that this one descends from: the first cage first, its maker last.
     ancestors: Box<[CageId]>,
     /// How many programs its parent had run when it was forked.
     pub(crate) forked_under: u32,

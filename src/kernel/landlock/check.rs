@@ -198,7 +198,7 @@ impl Ctx<'_> {
         decided(domain.allows(wanted, &way_of_place(&self.kernel.root, place)?))
     }
 
-    /// Before a place is opened with these flags.
+    /// Checks that a place may be opened with these flags.
     ///
     /// # Errors
     /// EACCES.

@@ -30,7 +30,7 @@ pub enum Op {
     Mkdir,
     /// A symbolic link is made.
     Link,
-    /// Changes are told.
+    /// Changes are reported as events.
     Watch,
     /// A file, or what is in a directory, becomes a tar.
     Pack,

@@ -29,7 +29,7 @@ pub struct Client {
     pub watches: Option<Watch>,
     /// The program that carries out its request for files.
     pub job: Option<u32>,
-    /// How many events of calls that wait it was told, if it follows them.
+    /// If it follows calls that wait: the number of events that were sent to it.
     pub asked: Option<u64>,
 }
 

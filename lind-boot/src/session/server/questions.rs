@@ -45,7 +45,7 @@ impl Server {
         followed.is_some()
     }
 
-    /// Sends clients what has happened since they were told last.
+    /// Sends clients the events since the last ones that they got.
     pub(super) fn tell_questions(&mut self) {
         let follows = self.clients.iter().filter(|(_, client)| client.outgoing.is_empty());
         let behind: Vec<_> = follows.filter_map(|(&number, client)| Some((number, client.asked?))).collect();

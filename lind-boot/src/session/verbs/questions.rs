@@ -54,7 +54,7 @@ fn show(question: &Value, how: &Questions, asks: bool) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A line about a call that waits. Its texts may be a program's.
+/// A line about a call that waits. A guest may have chosen the texts in it.
 fn described(question: &Value) -> String {
     let part = |key: &str| text::shown(question[key].as_str().unwrap_or_default());
     let (program, mut what, rule) = (part("program"), part("arguments"), part("rule"));

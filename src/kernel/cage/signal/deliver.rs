@@ -114,7 +114,7 @@ enum Taken {
     Handler(Info, Sigaction),
     /// Signals with handlers wait, and it was not asked for them.
     HandlerWaits,
-    /// A signal, and what it does has been done.
+    /// A signal was taken, and has had its effect.
     Done,
 }
 

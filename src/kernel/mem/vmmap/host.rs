@@ -18,7 +18,7 @@ use super::{MAX_REGIONS, Share, Vmmap};
 pub(super) struct Apart {
     /// Addresses at which two mappings may meet.
     seams: BTreeSet<u64>,
-    /// Ranges of which each may be a mapping of its own, by start.
+    /// Ranges that may be host mappings of their own; the end of each by its start.
     odd: BTreeMap<u64, u64>,
 }
 

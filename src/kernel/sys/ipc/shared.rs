@@ -87,7 +87,7 @@ pub(crate) fn shmdt(cx: &Ctx<'_>, addr: Addr) -> Result<()> {
     let memory = &cx.cage.memory;
     let (id, parts) = {
         let map = memory.map();
-        // All that is left of it, also where the first page is gone.
+        // The parts that are still mapped, also if the first page is not.
         let attached = map.regions().filter_map(|(part, region)| Some((part, region.segment?)));
         let mut parts = attached.filter(|(_, segment)| segment.at == addr.0).peekable();
         let id = parts.peek().ok_or(Errno::EINVAL)?.1.id;
