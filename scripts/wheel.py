@@ -17,6 +17,7 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import zipfile
 from pathlib import Path
 
 TOP = Path(__file__).resolve().parent.parent
@@ -119,8 +120,20 @@ def build(project: Path, out: Path, bundle: Path) -> None:
     wheel = Path(subprocess.run(words, cwd=project, env=known, stderr=subprocess.PIPE, text=True, check=True).stderr.split()[-1])
     size = wheel.stat().st_size
     print(f"{wheel}: {size / 1e6:.1f} MB", flush=True)
+    for part, inside in parts(wheel).items():
+        print(f"    {part}: {inside / 1e6:.1f} MB", flush=True)
     if size > MOST:
         print(f"wheel.py: {wheel.name} has more than {MOST / 1e6:.0f} MB: fewer ports make it smaller", file=sys.stderr)
+
+
+def parts(wheel: Path) -> dict[str, int]:
+    """The bytes that each directory of a bundle takes in a wheel, and the rest of it."""
+    sizes: dict[str, int] = {}
+    with zipfile.ZipFile(wheel) as file:
+        for member in file.infolist():
+            part = str(Path(member.filename).parent).rpartition("/_bundle/")[2] if "/_bundle/" in member.filename else "the package"
+            sizes[part] = sizes.get(part, 0) + member.compress_size
+    return sizes
 
 
 def main() -> int:
