@@ -1,0 +1,37 @@
+"""`lind`: the servers that put a sandbox behind a protocol which other programs speak.
+
+    lind mcp [OPTIONS]      for agents and editors that speak the Model Context Protocol
+
+`lind-boot` is the command for everything else. `lind SERVER --help` lists the options.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from collections.abc import Sequence
+
+# Each is a module with a function `main`, and the extra of the package that brings what it imports.
+SERVERS = {"mcp": ("lind.servers.mcp.main", "mcp", "mcp")}
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Runs a server. Its status is that of the command."""
+    given = sys.argv[1:] if words is None else list(words)
+    if not given or given[0] in ("-h", "--help"):
+        print(__doc__.strip() if __doc__ else "")
+        return 0 if given else 2
+    if given[0] not in SERVERS:
+        print(f"lind: {given[0]!r} is not a server: there are {', '.join(SERVERS)}; lind-boot has the other commands", file=sys.stderr)
+        return 2
+    module, needed, extra = SERVERS[given[0]]
+    if importlib.util.find_spec(needed) is None:
+        print(f"lind {given[0]}: the Python package {needed} is not installed: pip install 'lind-sandbox[{extra}]'", file=sys.stderr)
+        return 2
+    status = importlib.import_module(module).main(given[1:])
+    return int(status)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
