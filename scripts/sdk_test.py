@@ -9,7 +9,8 @@ NAME.sdist.txt names a source archive, the framework's tests are taken from that
 python/examples/with_NAME.py has to exit with 0. Environments are kept in build/python/NAME; where
 NAME.in begins with `# python 3.12`, they have that Python. The package is that of the wheel in dist; with --source, or without a wheel, it is
 python/src with the runner of target/release, and the image $LIND_ROOT, which needs bash, GNU's tools and Python. Skips where pip reaches
-nothing. Prints PASS, FAIL and SKIP lines, and `N passed, N failed, N skipped`.
+nothing. The name mcp stands for `lind mcp` with programs from npm, which are kept in build/python/node.
+Prints PASS, FAIL and SKIP lines, and `N passed, N failed, N skipped`.
 """
 
 from __future__ import annotations
@@ -40,6 +41,9 @@ SECONDS = 1800
 
 sys.path.insert(0, str(TOP / "tests" / "python"))
 from tools import TOOLS, get_tools
+
+sys.path.insert(0, str(PYTHON / "tests" / "servers"))
+from node import get_programs
 
 
 class Missing(Exception):
@@ -155,12 +159,28 @@ def run(name: str, known: dict[str, str], totals: Totals) -> None:
     print(f"{'FAIL' if status else 'PASS'} {name}: examples/{example.name}", flush=True)
 
 
+def run_node(known: dict[str, str], totals: Totals) -> None:
+    """Tests `lind mcp` with programs from npm."""
+    programs = get_programs()
+    if programs is None:
+        print("SKIP mcp: npm cannot get what python/tests/servers/node/package-lock.json names", flush=True)
+        totals["skipped"] += 1
+        return
+    runner = WORK / "package" / "lind" / "_bundle" / "bin" / "lind-boot"
+    known = known | {"LIND_NODE": str(programs), "PYTHONPATH": f"{known['PYTHONPATH']}:{TOOLS}"} | ({} if "LIND_BOOT" in known else {"LIND_BOOT": str(runner)})
+    status, said = call([sys.executable, "-m", "pytest", "-rf", "tests/servers/test_mcp_node.py"], known)
+    counts = [(int(count), kind) for count, kind in COUNT.findall(said.rstrip().rpartition("\n")[2])]
+    for count, kind in counts or [(1, "failed")]:
+        totals["failed" if kind.startswith("error") else kind] += count
+    print(f"{'FAIL' if status else 'PASS'} mcp: {', '.join(f'{count} {kind}' for count, kind in counts)}", flush=True)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="NAME")
     parser.add_argument("--source", action="store_true")
     options = parser.parse_args()
-    there = sorted(path.stem.removeprefix("test_") for path in TESTS.glob("test_*.py"))
+    there = ["mcp"] + sorted(path.stem.removeprefix("test_") for path in TESTS.glob("test_*.py"))
     if unknown := set(options.names) - set(there):
         raise SystemExit(f"sdk_test.py: no adapter {', '.join(sorted(unknown))}; there are {', '.join(there)}")
     WORK.mkdir(parents=True, exist_ok=True)
@@ -170,7 +190,7 @@ def main() -> int:
         return 0
     known, totals = package(options.source), Totals()
     for name in options.names or there:
-        run(name, known, totals)
+        run_node(known, totals) if name == "mcp" else run(name, known, totals)
     print(totals)
     return 1 if totals["failed"] else 0
 
