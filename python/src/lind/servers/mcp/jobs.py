@@ -120,7 +120,7 @@ class Jobs:
             job.result = job.process.result
         except (lind.LindError, OSError) as why:
             if job.ended_by is None:
-                job.ended_by, job.note = "lost", str(why)
+                job.ended_by, job.note = "not started" if isinstance(why, lind.CommandNotStarted) else "lost", str(why)
         finally:
             if timer is not None:
                 timer.cancel()
