@@ -3,14 +3,18 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <lind/grate.h>
 #include <lind/transfer.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include "bytes.h"
 #include "limits.h"
-#include "messages.h"
 #include "use.h"
+
+LIND_HANDLE_OF(writes, alters, fallocate);
+/* Its effect depends on the descriptor: readv and writev do the same. */
+LIND_HANDLE_OF(transfers, answers, vmsplice);
 
 static int64_t plain(const struct lind_call *call, bool writes)
 {
@@ -118,11 +122,10 @@ static int64_t on_tee(const struct lind_call *call)
 	return between(call, 0, 1, 2);
 }
 
-static int64_t on_fallocate(const struct lind_call *call)
+static int64_t on_fallocate(const struct lind_call *call, int fd, int mode, off_t offset, off_t length)
 {
-	int mode = (int)call->args[1].value;
-
-	return use_of_kind(call, true, OF_FILE, mode & ~FALLOC_FL_KEEP_SIZE ? 0 : call->args[3].value);
+	(void)fd, (void)offset;
+	return use_of_kind(call, true, OF_FILE, mode & ~FALLOC_FL_KEEP_SIZE ? 0 : (uint64_t)length);
 }
 
 static int64_t on_setxattr(const struct lind_call *call)
@@ -184,47 +187,51 @@ static bool any(enum what from, bool classes)
 }
 
 /* Both ways at once by what its descriptor is for: readv and writev are the same. */
-static int64_t on_vmsplice(const struct lind_call *call)
+static int64_t on_vmsplice(const struct lind_call *call, int fd, struct lind_arg pieces, size_t count, int flags)
 {
-	(void)call;
+	(void)call, (void)fd, (void)pieces, (void)count, (void)flags;
 	return -ENOSYS;
 }
 
-size_t byte_handlers(struct lind_handler *to)
+LIND_HANDLE_OF(reads, alters, read, on_read);
+LIND_HANDLE_OF(reads, alters, pread64, on_read);
+LIND_HANDLE_OF(reads, alters, recvfrom, on_read);
+LIND_HANDLE_OF(reads, alters, readv, on_readv);
+LIND_HANDLE_OF(reads, alters, preadv, on_readv);
+LIND_HANDLE_OF(reads, alters, preadv2, on_readv);
+LIND_HANDLE_OF(writes, alters, write, on_write);
+LIND_HANDLE_OF(writes, alters, pwrite64, on_write);
+LIND_HANDLE_OF(writes, alters, sendto, on_write);
+LIND_HANDLE_OF(writes, alters, writev, on_writev);
+LIND_HANDLE_OF(writes, alters, pwritev, on_writev);
+LIND_HANDLE_OF(writes, alters, pwritev2, on_writev);
+LIND_HANDLE_OF(writes, alters, setxattr, on_setxattr);
+LIND_HANDLE_OF(writes, alters, lsetxattr, on_setxattr);
+LIND_HANDLE_OF(writes, alters, fsetxattr, on_setxattr);
+LIND_HANDLE_OF(transfers, alters, sendfile, on_sendfile);
+LIND_HANDLE_OF(transfers, alters, splice, on_splice);
+LIND_HANDLE_OF(transfers, alters, tee, on_tee);
+LIND_HANDLE_OF(transfers, alters, copy_file_range, on_splice);
+LIND_HANDLE_OF(transfers, alters, mmap, on_mmap);
+LIND_HANDLE_OF(numbers, observes, close, on_change);
+LIND_HANDLE_OF(numbers, observes, dup2, on_change);
+LIND_HANDLE_OF(numbers, observes, dup3, on_change);
+LIND_HANDLE_OF(numbers, observes, close_range, on_change);
+
+void bytes_begin(void)
 {
-	static const struct lind_handler reads[] = {
-		{ SYS_read, on_read }, { SYS_pread64, on_read }, { SYS_recvfrom, on_read }, { SYS_readv, on_readv }, { SYS_preadv, on_readv },
-		{ SYS_preadv2, on_readv }, { SYS_msgrcv, on_msgrcv }, { SYS_mq_timedreceive, on_mq_receive },
-	}, writes[] = {
-		{ SYS_write, on_write }, { SYS_pwrite64, on_write }, { SYS_sendto, on_write }, { SYS_writev, on_writev },
-		{ SYS_pwritev, on_writev }, { SYS_pwritev2, on_writev },
-		{ SYS_fallocate, on_fallocate }, { SYS_setxattr, on_setxattr }, { SYS_lsetxattr, on_setxattr },
-		{ SYS_fsetxattr, on_setxattr }, { SYS_msgsnd, on_msgsnd }, { SYS_mq_timedsend, on_msgsnd },
-	}, sends[] = {
-		{ SYS_sendmsg, on_message }, { SYS_sendmmsg, on_messages },
-	}, receives[] = {
-		{ SYS_recvmsg, on_message }, { SYS_recvmmsg, on_messages },
-	}, both[] = {
-		{ SYS_sendfile, on_sendfile }, { SYS_splice, on_splice }, { SYS_tee, on_tee }, { SYS_copy_file_range, on_splice },
-		{ SYS_mmap, on_mmap }, { SYS_vmsplice, on_vmsplice },
-	}, changes[] = {
-		{ SYS_close, on_change }, { SYS_dup2, on_change }, { SYS_dup3, on_change }, { SYS_close_range, on_change },
-	};
 	bool read = any(READ, false), write = any(WRITE, false);
-	size_t n = 0;
-#define ALL(list) (memcpy(to + n, list, sizeof list), n += sizeof list / sizeof *list)
 
 	if (read)
-		ALL(reads);
+		lind_grate_part(reads);
 	if (write)
-		ALL(writes);
+		lind_grate_part(writes);
 	if (write || limited(FILES))
-		ALL(sends);
+		lind_grate_part(sends);
 	if (read || limited(FILES))
-		ALL(receives);
+		lind_grate_part(receives);
 	if (read || write)
-		ALL(both);
+		lind_grate_part(transfers);
 	if (any(READ, true) || any(WRITE, true))
-		ALL(changes);
-	return n;
+		lind_grate_part(numbers);
 }

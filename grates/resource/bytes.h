@@ -7,6 +7,7 @@
 /* A file is mapped: what can be read or written by that counts at once. */
 int64_t map_file(struct client *c, const struct lind_call *call, lind_handle_fn *map);
 
-size_t byte_handlers(struct lind_handler *to);
+/* Has calls that carry bytes, and what is counted of, handled. */
+void bytes_begin(void);
 
 #endif

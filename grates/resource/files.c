@@ -11,7 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <lind/fds.h>
-#include <lind/syscall_table.h>
+#include <lind/grate.h>
 #include <lind/transfer.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -24,6 +24,10 @@
 #define SCM_MOST   253
 /* Numbers that the first program is asked about. */
 #define FIRST_FILES 1024
+
+LIND_HANDLE_OF(files, alters, fcntl);
+LIND_HANDLE_OF(files, observes, close);
+LIND_HANDLE_OF(files, observes, close_range);
 
 /* A number may mean another file from now on: see use.h. */
 static void changes(struct client *c)
@@ -227,9 +231,11 @@ int64_t open_file(const struct lind_call *call, lind_handle_fn *make)
 	return r;
 }
 
+static int64_t on_dup2(const struct lind_call *call);
+
 static int64_t on_open(const struct lind_call *call)
 {
-	return open_file(call, lind_forward);
+	return call->nr == SYS_dup2 || call->nr == SYS_dup3 ? on_dup2(call) : open_file(call, lind_forward);
 }
 
 static int64_t on_pair(const struct lind_call *call)
@@ -260,10 +266,9 @@ static int64_t on_pair(const struct lind_call *call)
 	return r;
 }
 
-static int64_t on_fcntl(const struct lind_call *call)
+static int64_t on_fcntl(const struct lind_call *call, int fd, int cmd, struct lind_arg arg)
 {
-	int cmd = (int)call->args[1].value;
-
+	(void)fd, (void)arg;
 	return cmd == F_DUPFD || cmd == F_DUPFD_CLOEXEC ? on_open(call) : lind_forward(call);
 }
 
@@ -310,7 +315,7 @@ static int64_t on_dup2(const struct lind_call *call)
 	return r;
 }
 
-static int64_t on_close(const struct lind_call *call)
+static int64_t on_close(const struct lind_call *call, int fd)
 {
 	struct client *c = lind_client(call->target);
 	int64_t r;
@@ -320,20 +325,21 @@ static int64_t on_close(const struct lind_call *call)
 	r = forward_and_lock(c, call);
 	/* The number is free after any result but EBADF. */
 	if (r != -EBADF)
-		clear(c, lind_arg32(call, 0));
+		clear(c, (uint32_t)fd);
 	pthread_mutex_unlock(&c->lock);
 	return r;
 }
 
-static int64_t on_close_range(const struct lind_call *call)
+static int64_t on_close_range(const struct lind_call *call, unsigned first, unsigned last, int flags)
 {
 	struct client *c = lind_client(call->target);
 	int64_t r;
 
+	(void)flags;
 	if (!c)
 		return lind_forward(call);
 	r = forward_and_lock(c, call);
-	for (uint32_t fd = lind_arg32(call, 0); r >= 0 && fd < c->files_room && fd <= lind_arg32(call, 1); fd++)
+	for (uint32_t fd = first; r >= 0 && fd < c->files_room && fd <= last; fd++)
 		if (c->files[fd] && !is_open(c, fd))
 			clear(c, fd);
 	pthread_mutex_unlock(&c->lock);
@@ -423,27 +429,23 @@ void files_sent(struct client *c, uint64_t n, bool done)
 	pthread_mutex_unlock(&c->lock);
 }
 
-/* Every call whose result is a descriptor, those included that the kernel may get one day. */
-size_t file_handlers(struct lind_handler *to)
+LIND_HANDLE_OF(files, alters, pipe, on_pair);
+LIND_HANDLE_OF(files, alters, pipe2, on_pair);
+LIND_HANDLE_OF(files, alters, socketpair, on_pair);
+
+/* The calls whose result is a descriptor, also those that the kernel may get one day. */
+#define EACH_OPENING(X) \
+	X(open) X(dup) X(dup2) X(socket) X(accept) X(creat) X(epoll_create) X(mq_open) \
+	X(inotify_init) X(openat) X(signalfd) X(timerfd_create) X(eventfd) X(accept4) \
+	X(signalfd4) X(eventfd2) X(epoll_create1) X(dup3) X(inotify_init1) X(perf_event_open) \
+	X(fanotify_init) X(open_by_handle_at) X(memfd_create) X(userfaultfd) X(io_uring_setup) \
+	X(open_tree) X(fsopen) X(fsmount) X(fspick) X(pidfd_open) X(openat2) X(pidfd_getfd) \
+	X(memfd_secret) X(give_fd) X(host_file)
+
+#define OPENS(name) LIND_HANDLE_OF(files, alters, name, on_open);
+EACH_OPENING(OPENS)
+
+void files_begin(void)
 {
-	static const struct lind_handler others[] = {
-		{ SYS_pipe, on_pair },
-		{ SYS_pipe2, on_pair },
-		{ SYS_socketpair, on_pair },
-		{ SYS_fcntl, on_fcntl },
-		{ SYS_dup2, on_dup2 },
-		{ SYS_dup3, on_dup2 },
-		{ SYS_close, on_close },
-		{ SYS_close_range, on_close_range },
-	};
-	size_t n = sizeof others / sizeof *others;
-
-	memcpy(to, others, sizeof others);
-	for (size_t i = 0; i < sizeof lind_syscalls / sizeof *lind_syscalls; i++) {
-		uint32_t nr = lind_syscalls[i].nr;
-
-		if (lind_syscalls[i].ret == LIND_FD && nr != SYS_dup2 && nr != SYS_dup3)
-			to[n++] = (struct lind_handler){ nr, on_open };
-	}
-	return n;
+	lind_grate_part(files);
 }

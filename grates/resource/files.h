@@ -26,6 +26,7 @@ uint64_t files_in(const struct msghdr *own);
 int64_t files_send(struct client *c, uint64_t n);
 void files_sent(struct client *c, uint64_t n, bool done);
 
-size_t file_handlers(struct lind_handler *to);
+/* Has calls that make and close descriptors handled. */
+void files_begin(void);
 
 #endif

@@ -11,6 +11,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <lind/grate.h>
 #include <lind/paths.h>
 #include <lind/transfer.h>
 #include <stdlib.h>
@@ -42,7 +43,7 @@ static bool any, handed_on;
 static unsigned creating; /* calls under way that may make one */
 static dev_t device;
 
-void memory_files_find(void)
+static void find_device(void)
 {
 	int fd = memfd_create("memory", MFD_CLOEXEC);
 	struct stat st;
@@ -316,7 +317,6 @@ static void let_go(struct lind_arg taken)
 static int64_t grows(const struct lind_call *call, int at, uint64_t length)
 {
 	struct client *c = lind_client(call->target);
-	lind_handle_fn *next = handler_before(call->nr);
 	struct lind_call changed = *call;
 	struct lind_arg own;
 	struct memory_file *f;
@@ -326,12 +326,12 @@ static int64_t grows(const struct lind_call *call, int at, uint64_t length)
 	int64_t r;
 
 	if (!c || !__atomic_load_n(&any, __ATOMIC_SEQ_CST))
-		return next(call);
+		return lind_below(memory_files, call);
 	if ((r = take(c, call->args[at], &changed.args[at])) < 0)
 		return r;
 	own = changed.args[at];
 	if (!look(own, &st)) {
-		r = next(&changed);
+		r = lind_below(memory_files, &changed);
 		let_go(own);
 		return r;
 	}
@@ -347,7 +347,7 @@ static int64_t grows(const struct lind_call *call, int at, uint64_t length)
 	}
 	pthread_mutex_unlock(&lock);
 	if (enough) {
-		r = next(&changed);
+		r = lind_below(memory_files, &changed);
 		pthread_mutex_lock(&lock);
 		settle(f, own, more);
 		pthread_mutex_unlock(&lock);
@@ -374,7 +374,7 @@ static int64_t on_writev(const struct lind_call *call)
 	int64_t r;
 
 	if (!__atomic_load_n(&any, __ATOMIC_SEQ_CST) || call->args[2].value > 1024)
-		return handler_before(call->nr)(call);
+		return lind_below(memory_files, call);
 	if ((r = lind_vector_read(&v, call->args[1], call->args[2].value)) < 0)
 		return r;
 	one = (struct iovec){ malloc(v.total + 1), v.total };
@@ -408,12 +408,12 @@ static int64_t on_send(const struct lind_call *call)
 	for (size_t i = 0; c && i < c->held_count; i++)
 		c->held[i]->lasting = true;
 	pthread_mutex_unlock(&lock);
-	return handler_before(call->nr)(call);
+	return lind_below(memory_files, call);
 }
 
 static int64_t on_unlink(const struct lind_call *call)
 {
-	int64_t r = handler_before(call->nr)(call);
+	int64_t r = lind_below(memory_files, call);
 
 	if (!r && __atomic_load_n(&any, __ATOMIC_SEQ_CST)) {
 		pthread_mutex_lock(&lock);
@@ -439,26 +439,29 @@ static int64_t on_truncate(const struct lind_call *call)
 	return c ? lind_path_call(call, NULL, decide, c) : lind_forward(call);
 }
 
-const struct lind_handler memory_file_handlers[] = {
-	{ SYS_truncate, on_truncate },
-	{ SYS_open, on_open },
-	{ SYS_openat, on_open },
-	{ SYS_openat2, on_open },
-	{ SYS_creat, on_open },
-	{ SYS_memfd_create, on_open },
-	{ SYS_write, on_write },
-	{ SYS_pwrite64, on_write },
-	{ SYS_ftruncate, on_write },
-	{ SYS_fallocate, on_write },
-	{ SYS_writev, on_writev },
-	{ SYS_pwritev, on_writev },
-	{ SYS_pwritev2, on_writev },
-	{ SYS_sendfile, on_transfer },
-	{ SYS_splice, on_transfer },
-	{ SYS_copy_file_range, on_transfer },
-	{ SYS_sendmsg, on_send },
-	{ SYS_sendmmsg, on_send },
-	{ SYS_unlink, on_unlink },
-	{ SYS_unlinkat, on_unlink },
-};
-const size_t memory_file_handler_count = sizeof memory_file_handlers / sizeof *memory_file_handlers;
+LIND_HANDLE_OF(memory_files, alters, truncate, on_truncate);
+LIND_HANDLE_OF(memory_files, observes, open, on_open);
+LIND_HANDLE_OF(memory_files, observes, openat, on_open);
+LIND_HANDLE_OF(memory_files, observes, openat2, on_open);
+LIND_HANDLE_OF(memory_files, observes, creat, on_open);
+LIND_HANDLE_OF(memory_files, observes, memfd_create, on_open);
+LIND_HANDLE_OF(memory_files, alters, write, on_write);
+LIND_HANDLE_OF(memory_files, alters, pwrite64, on_write);
+LIND_HANDLE_OF(memory_files, alters, ftruncate, on_write);
+LIND_HANDLE_OF(memory_files, alters, fallocate, on_write);
+LIND_HANDLE_OF(memory_files, alters, writev, on_writev);
+LIND_HANDLE_OF(memory_files, alters, pwritev, on_writev);
+LIND_HANDLE_OF(memory_files, alters, pwritev2, on_writev);
+LIND_HANDLE_OF(memory_files, alters, sendfile, on_transfer);
+LIND_HANDLE_OF(memory_files, alters, splice, on_transfer);
+LIND_HANDLE_OF(memory_files, alters, copy_file_range, on_transfer);
+LIND_HANDLE_OF(memory_files, observes, sendmsg, on_send);
+LIND_HANDLE_OF(memory_files, observes, sendmmsg, on_send);
+LIND_HANDLE_OF(memory_files, observes, unlink, on_unlink);
+LIND_HANDLE_OF(memory_files, observes, unlinkat, on_unlink);
+
+void memory_files_begin(void)
+{
+	find_device();
+	lind_grate_part(memory_files);
+}

@@ -8,6 +8,7 @@
  * with what is mapped.
  */
 #include <errno.h>
+#include <lind/grate.h>
 #include <stdlib.h>
 #include <sys/ipc.h>
 #include <sys/mman.h>
@@ -19,6 +20,20 @@
 
 #define PAGE 4096ull
 #define MOST (1ull << 32)
+
+LIND_HANDLE_OF(memory, alters, mremap);
+LIND_HANDLE_OF(memory, alters, brk);
+LIND_HANDLE_OF(memory, alters, shmat);
+LIND_HANDLE_OF(memory, alters, shmget);
+LIND_HANDLE_OF(memory, observes, shmctl);
+LIND_HANDLE_OF(memory, alters, semget);
+LIND_HANDLE_OF(memory, alters, semop);
+LIND_HANDLE_OF(memory, alters, msgsnd);
+
+void memory_begins(void)
+{
+	lind_grate_part(memory);
+}
 
 /* As the kernel lays it out. */
 struct usage {
@@ -145,11 +160,16 @@ static int64_t on_munmap(const struct lind_call *call)
 	return c ? change(c, call, 0, "") : lind_forward(call);
 }
 
-static int64_t on_mremap(const struct lind_call *call)
+LIND_HANDLE_OF(memory, alters, mmap, on_mmap);
+LIND_HANDLE_OF(memory, observes, munmap, on_munmap);
+LIND_HANDLE_OF(memory, observes, shmdt, on_munmap);
+
+static int64_t on_mremap(
+    const struct lind_call *call, uint64_t addr, size_t old, size_t new, int flags, uint64_t new_addr)
 {
 	struct client *c = lind_client(call->target);
-	uint64_t old = call->args[1].value, new = call->args[2].value;
 
+	(void)addr, (void)flags, (void)new_addr;
 	/* Old length 0 makes a second mapping. */
 	return c ? change(c, call, new > old ? new - old : 0, "mremap") : lind_forward(call);
 }
@@ -159,13 +179,12 @@ static int64_t on_mremap(const struct lind_call *call)
 static int64_t keep(const struct lind_call *call, uint64_t more, const char *by)
 {
 	struct client *c = lind_client(call->target);
-	lind_handle_fn *next = handler_before(call->nr);
 	enum scope scope = TREE;
 	uint64_t got;
 	int64_t r;
 
 	if (!c)
-		return next(call);
+		return lind_below(memory, call);
 	c->look_from = 0;
 	pthread_mutex_lock(&c->space->lock);
 	settle(c, 0);
@@ -177,7 +196,7 @@ static int64_t keep(const struct lind_call *call, uint64_t more, const char *by)
 		drop(TREE, c, MEMORY, got);
 		return hit(c, scope, MEMORY, more, by);
 	}
-	r = next(call);
+	r = lind_below(memory, call);
 	pthread_mutex_lock(&c->space->lock);
 	settle(c, more);
 	pthread_mutex_unlock(&c->space->lock);
@@ -187,28 +206,36 @@ static int64_t keep(const struct lind_call *call, uint64_t more, const char *by)
 /* The memory of an object of the kernel, besides its contents. */
 #define KEPT 512ull
 
-static int64_t on_semget(const struct lind_call *call)
+static int64_t on_semget(const struct lind_call *call, int key, int count, int flags)
 {
-	return keep(call, KEPT + 16 * (call->args[1].value & 0xffffffff), "semget");
+	(void)key, (void)flags;
+	return keep(call, KEPT + 16 * (uint64_t)(uint32_t)count, "semget");
 }
 
 /* SEM_UNDO: at most one note for each operation. */
-static int64_t on_semop(const struct lind_call *call)
+static int64_t on_semop(const struct lind_call *call, int id, struct lind_arg ops, size_t count)
 {
-	return keep(call, 32 * (call->args[2].value & 0xffff), "semop");
+	(void)id, (void)ops;
+	return keep(call, 32 * (count & 0xffff), "semop");
 }
 
-static int64_t on_msgsnd_kept(const struct lind_call *call)
+static int64_t on_semtimedop(const struct lind_call *call)
 {
-	return keep(call, KEPT + (call->args[2].value & 0xffff), "msgsnd");
+	return keep(call, 32 * (call->args[2].value & 0xffff), "semtimedop");
+}
+LIND_HANDLE_OF(memory, alters, semtimedop, on_semtimedop);
+
+static int64_t on_msgsnd(const struct lind_call *call, int id, struct lind_arg message, size_t size, int flags)
+{
+	(void)id, (void)message, (void)flags;
+	return keep(call, KEPT + (size & 0xffff), "msgsnd");
 }
 
 /* The break can only be asked for by a call of its own; another thread may move it meanwhile,
  * upwards to our advantage, and downwards only by a call that waits for the lock. */
-static int64_t on_brk(const struct lind_call *call)
+static int64_t on_brk(const struct lind_call *call, uint64_t to)
 {
 	struct client *c = lind_client(call->target);
-	uint64_t to = call->args[0].value;
 	int64_t at, r;
 	uint64_t more, got;
 	enum scope scope = TREE;
@@ -258,11 +285,12 @@ static uint64_t segment_size(const struct lind_call *call, int64_t id)
 	return (ds.shm_segsz + PAGE - 1) & ~(PAGE - 1);
 }
 
-static int64_t on_shmat(const struct lind_call *call)
+static int64_t on_shmat(const struct lind_call *call, int id, uint64_t addr, int flags)
 {
 	struct client *c = lind_client(call->target);
 
-	return c ? change(c, call, segment_size(call, (int32_t)call->args[0].value), "shmat") : lind_forward(call);
+	(void)addr, (void)flags;
+	return c ? change(c, call, segment_size(call, id), "shmat") : lind_forward(call);
 }
 
 /* Whether the segment is new, and so counts. */
@@ -301,13 +329,13 @@ static uint64_t forget(int32_t id)
 	return size;
 }
 
-static int64_t on_shmget(const struct lind_call *call)
+static int64_t on_shmget(const struct lind_call *call, int key, size_t wanted, int flags)
 {
 	struct client *c = lind_client(call->target);
-	uint64_t size = ((call->args[1].value & 0xffffffff) + PAGE - 1) & ~(PAGE - 1), got;
+	uint64_t size = ((uint64_t)wanted + PAGE - 1) & ~(PAGE - 1), got;
 	int64_t r;
 
-	if (!c || !(call->args[2].value & IPC_CREAT || (int32_t)call->args[0].value == IPC_PRIVATE))
+	if (!c || !(flags & IPC_CREAT || key == IPC_PRIVATE))
 		return lind_forward(call);
 	c->look_from = 0;
 	memory_look(c);
@@ -322,28 +350,13 @@ static int64_t on_shmget(const struct lind_call *call)
 	return r;
 }
 
-static int64_t on_shmctl(const struct lind_call *call)
+static int64_t on_shmctl(const struct lind_call *call, int id, int cmd, struct lind_arg buf)
 {
 	struct client *c = lind_client(call->target);
 	int64_t r = lind_forward(call);
 
-	if (c && r >= 0 && (int32_t)call->args[1].value == IPC_RMID)
-		drop(TREE, c, MEMORY, forget((int32_t)call->args[0].value));
+	(void)buf;
+	if (c && r >= 0 && cmd == IPC_RMID)
+		drop(TREE, c, MEMORY, forget(id));
 	return r;
 }
-
-const struct lind_handler memory_handlers[] = {
-	{ SYS_mmap, on_mmap },
-	{ SYS_munmap, on_munmap },
-	{ SYS_mremap, on_mremap },
-	{ SYS_brk, on_brk },
-	{ SYS_shmat, on_shmat },
-	{ SYS_shmdt, on_munmap },
-	{ SYS_shmget, on_shmget },
-	{ SYS_shmctl, on_shmctl },
-	{ SYS_semget, on_semget },
-	{ SYS_semop, on_semop },
-	{ SYS_semtimedop, on_semop },
-	{ SYS_msgsnd, on_msgsnd_kept },
-};
-const size_t memory_handler_count = sizeof memory_handlers / sizeof *memory_handlers;

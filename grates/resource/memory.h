@@ -16,7 +16,8 @@ void memory_copied(struct client *child, uint64_t bytes);
 
 /* The processor time that a cage has used. */
 uint64_t cpu_of(uint64_t cage);
-extern const struct lind_handler memory_handlers[];
-extern const size_t memory_handler_count;
+
+/* Has calls that map memory handled. */
+void memory_begins(void);
 
 #endif

@@ -2,13 +2,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <lind/grate.h>
 #include <lind/transfer.h>
 #include <stdlib.h>
 #include <sys/msg.h>
 #include <time.h>
 #include "files.h"
 #include "limits.h"
-#include "messages.h"
 #include "use.h"
 
 #define MOST_MESSAGE 65536u /* of a POSIX queue: longer than the kernel has any */
@@ -42,7 +42,7 @@ static int64_t message(struct use *u, struct lind_message *m, bool writes, uint6
 	return r;
 }
 
-int64_t on_message(const struct lind_call *call)
+static int64_t on_message(const struct lind_call *call)
 {
 	bool writes = call->nr == SYS_sendmsg;
 	struct client *c = lind_client(call->target);
@@ -62,12 +62,12 @@ int64_t on_message(const struct lind_call *call)
 	return r;
 }
 
-int64_t on_messages(const struct lind_call *call)
+static int64_t on_messages(const struct lind_call *call)
 {
 	return lind_message_each(call, on_message);
 }
 
-int64_t on_msgsnd(const struct lind_call *call)
+static int64_t on_msgsnd(const struct lind_call *call)
 {
 	return use_of_kind(call, true, OF_PIPE, call->args[2].value);
 }
@@ -83,7 +83,7 @@ static int64_t await_message(const struct lind_call *call)
 	return lind_forward(&probe);
 }
 
-int64_t on_msgrcv(const struct lind_call *call)
+static int64_t on_msgrcv(const struct lind_call *call)
 {
 	struct client *c = lind_client(call->target);
 	struct lind_call at_once = *call;
@@ -150,7 +150,7 @@ static int64_t receive_cut(const struct use *u, uint64_t admitted)
 	return r;
 }
 
-int64_t on_mq_receive(const struct lind_call *call)
+static int64_t on_mq_receive(const struct lind_call *call)
 {
 	struct client *c = lind_client(call->target);
 	uint64_t length = call->args[2].value;
@@ -170,3 +170,12 @@ int64_t on_mq_receive(const struct lind_call *call)
 		return n;
 	return (uint64_t)n < length ? receive_cut(&u, (uint64_t)n) : use_after(&u, (uint64_t)n, lind_forward(call));
 }
+
+LIND_HANDLE_OF(sends, alters, sendmsg, on_message);
+LIND_HANDLE_OF(sends, alters, sendmmsg, on_messages);
+LIND_HANDLE_OF(receives, alters, recvmsg, on_message);
+LIND_HANDLE_OF(receives, alters, recvmmsg, on_messages);
+LIND_HANDLE_OF(writes, alters, msgsnd, on_msgsnd);
+LIND_HANDLE_OF(writes, alters, mq_timedsend, on_msgsnd);
+LIND_HANDLE_OF(reads, alters, msgrcv, on_msgrcv);
+LIND_HANDLE_OF(reads, alters, mq_timedreceive, on_mq_receive);

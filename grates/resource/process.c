@@ -1,12 +1,15 @@
 /* Cages and threads, and the names of programs. */
 #include <errno.h>
+#include <lind/grate.h>
 #include <sched.h>
 #include <string.h>
 #include "files.h"
 #include "limits.h"
 #include "memfile.h"
 #include "memory.h"
-#include "process.h"
+
+LIND_HANDLE(alters, clone);
+LIND_HANDLE(observes, exit);
 
 static int64_t thread(struct client *c, const struct lind_call *call)
 {
@@ -94,11 +97,12 @@ static int64_t cage(struct client *c, const struct lind_call *call, bool copies,
 	return r;
 }
 
-static int64_t on_clone(const struct lind_call *call)
+static int64_t on_clone(const struct lind_call *call, unsigned flags, struct lind_arg stack, struct lind_arg parent_tid,
+    struct lind_arg child_tid, struct lind_arg tls)
 {
 	struct client *c = lind_client(call->target);
-	uint64_t flags = call->args[0].value;
 
+	(void)stack, (void)parent_tid, (void)child_tid, (void)tls;
 	if (!c)
 		return lind_forward(call);
 	if (flags & CLONE_THREAD)
@@ -141,11 +145,12 @@ static int64_t on_execve(const struct lind_call *call)
 }
 
 /* The last thread's end is the cage's, which gives back what is left. */
-static int64_t on_exit(const struct lind_call *call)
+static int64_t on_exit(const struct lind_call *call, int status)
 {
 	struct client *c = lind_client(call->target);
 	uint64_t threads;
 
+	(void)status;
 	if (!c)
 		return lind_forward(call);
 	threads = __atomic_load_n(&c->used[THREADS], __ATOMIC_RELAXED);
@@ -158,13 +163,8 @@ static int64_t on_exit(const struct lind_call *call)
 	return lind_forward(call);
 }
 
-const struct lind_handler process_handlers[] = {
-	/* Paths are followed from the client's own root: the kernel is to know that. */
-	{ SYS_chroot, lind_forward },
-	{ SYS_clone, on_clone },
-	{ SYS_spawn, on_spawn },
-	{ SYS_execve, on_execve },
-	{ SYS_execveat, on_execve },
-	{ SYS_exit, on_exit },
-};
-const size_t process_handler_count = sizeof process_handlers / sizeof *process_handlers;
+LIND_HANDLE(alters, spawn, on_spawn);
+LIND_HANDLE(observes, execve, on_execve);
+LIND_HANDLE(observes, execveat, on_execve);
+/* Paths are followed from the client's own root: the kernel is to know that. */
+LIND_HANDLE(observes, chroot, lind_forward);

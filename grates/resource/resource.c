@@ -13,18 +13,8 @@
 #include "limits.h"
 #include "memfile.h"
 #include "memory.h"
-#include "process.h"
 #include "shared.h"
 #include "watch.h"
-
-LIND_HANDLE(answers, any, NULL);
-/* Not among any, which leaves them out. */
-LIND_HANDLE(observes, exit, NULL);
-LIND_HANDLE(observes, exit_group, NULL);
-LIND_HANDLE(observes, execve, NULL);
-LIND_HANDLE(observes, execveat, NULL);
-LIND_HANDLE(observes, close, NULL);
-LIND_HANDLE(observes, close_range, NULL);
 
 /* LIMIT=AMOUNT, split. */
 static const char *pair(const char *text, enum scope scope, const char *(*set)(enum scope, const char *, const char *))
@@ -205,33 +195,27 @@ static const struct lind_rules living = {
 
 int main(int argc, char **argv)
 {
-	static struct lind_handler made[MOST_HANDLERS];
-
 	lind_options(
 	    options, sizeof options / sizeof *options, "Limits the resources that programs use.", &argc, &argv);
 	if (!any_limit() && !wants_report)
 		lind_die("no limit is given: --help lists them");
 	first_name = lind_base_name(argv[1]);
-	handlers_add(process_handlers, process_handler_count);
-	handlers_add(made, byte_handlers(made));
+	/* The order counts: a part that is added later has the calls first. */
+	bytes_begin();
 	if (limited(FILES))
-		handlers_add(made, file_handlers(made));
+		files_begin();
 	if (limited(MEMORY)) {
-		handlers_add(memory_handlers, memory_handler_count);
+		memory_begins();
 		/* Nobody's map says which cage a file's memory is of. */
-		if (limits[EACH][MEMORY] != UNLIMITED) {
-			shared_find();
-			handlers_add(shared_handlers, shared_handler_count);
-		} else {
-			memory_files_find();
-			handlers_add(memory_file_handlers, memory_file_handler_count);
-		}
+		if (limits[EACH][MEMORY] != UNLIMITED)
+			shared_begins();
+		else
+			memory_files_begin();
 	}
 	if (limited(CPU) || limited(WALL))
 		lind_explain_note("a limit of time acts during any call");
 	watch_begins();
 	lind_rules_follow(&living);
 	lind_grate_lifecycle(&lifecycle);
-	lind_grate_choose(handler_of);
 	return lind_grate_main(argc, argv);
 }

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <lind/grate.h>
 #include <lind/paths.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -19,7 +20,7 @@ static struct stat folder;
 static dev_t device;
 static bool known;
 
-void shared_find(void)
+static void find(void)
 {
 	int fd = memfd_create("memory", MFD_CLOEXEC);
 	struct stat file;
@@ -77,12 +78,15 @@ static int64_t on_memfd_create(const struct lind_call *call)
 	return c ? hit(c, EACH, MEMORY, 0, "memfd_create") : lind_forward(call);
 }
 
-const struct lind_handler shared_handlers[] = {
-	{ SYS_memfd_create, on_memfd_create },
-	{ SYS_open, on_open },
-	{ SYS_openat, on_open },
-	{ SYS_openat2, on_open },
-	{ SYS_creat, on_open },
-	{ SYS_truncate, act },
-};
-const size_t shared_handler_count = sizeof shared_handlers / sizeof *shared_handlers;
+LIND_HANDLE_OF(shared, alters, memfd_create, on_memfd_create);
+LIND_HANDLE_OF(shared, alters, open, on_open);
+LIND_HANDLE_OF(shared, alters, openat, on_open);
+LIND_HANDLE_OF(shared, alters, openat2, on_open);
+LIND_HANDLE_OF(shared, alters, creat, on_open);
+LIND_HANDLE_OF(shared, alters, truncate, act);
+
+void shared_begins(void)
+{
+	find();
+	lind_grate_part(shared);
+}

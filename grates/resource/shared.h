@@ -4,8 +4,7 @@
 
 #include "tables.h"
 
-void shared_find(void); /* before clients run */
-extern const struct lind_handler shared_handlers[];
-extern const size_t shared_handler_count;
+/* Has calls that make such memory handled. */
+void shared_begins(void);
 
 #endif

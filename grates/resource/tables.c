@@ -1,4 +1,4 @@
-/* The clients, the handlers, and the start and waking of the watcher. */
+/* The clients, and the start and waking of the watcher. */
 #include <errno.h>
 #include <lind/syscall_table.h>
 #include <signal.h>
@@ -170,41 +170,6 @@ void watch_wait(int64_t until)
 	soon = false;
 	sleeps_until = INT64_MAX;
 	pthread_mutex_unlock(&watching);
-}
-
-static struct lind_handler handlers[MOST_HANDLERS];
-static lind_handle_fn *before[MOST_HANDLERS];
-static size_t count;
-
-lind_handle_fn *handler_before(uint32_t nr)
-{
-	for (size_t i = 0; i < count; i++)
-		if (handlers[i].nr == nr && before[i])
-			return before[i];
-	return lind_forward;
-}
-
-void handlers_add(const struct lind_handler *list, size_t n)
-{
-	for (size_t i = 0; i < n; i++) {
-		size_t at = 0;
-
-		while (at < count && handlers[at].nr != list[i].nr)
-			at++;
-		if (at == MOST_HANDLERS)
-			lind_die("too many handlers");
-		before[at] = at < count ? handlers[at].handle : NULL;
-		handlers[at] = list[i];
-		count += at == count;
-	}
-}
-
-lind_handle_fn *handler_of(uint32_t nr)
-{
-	for (size_t i = 0; i < count; i++)
-		if (handlers[i].nr == nr)
-			return handlers[i].handle;
-	return NULL;
 }
 
 const char *call_name(uint32_t nr)

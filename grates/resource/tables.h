@@ -1,6 +1,6 @@
 /*
  * The base of all files of the resource grate: the clients, whose numbers everybody reads and
- * writes, which call has which handlers, and the waking of the watcher. It knows none of the other
+ * writes, and the waking of the watcher. It knows none of the other
  * files.
  *
  * The use of a call is reserved from the limit before the call, and the unused part is given back,
@@ -114,14 +114,6 @@ void watch_memory(void);
 /* The watcher waits until a time, or until it is to look soon. */
 void watch_wait(int64_t until);
 
-/* The handlers of the grate. A later one of a call stands for the earlier one, and does what
- * that does. */
-void handlers_add(const struct lind_handler *list, size_t n);
-/* NULL if there is none. */
-lind_handle_fn *handler_of(uint32_t nr);
-/* The handler of a call before the last one was added: lind_forward if there was none. */
-lind_handle_fn *handler_before(uint32_t nr);
-#define MOST_HANDLERS 256
 const char *call_name(uint32_t nr);
 
 #endif

@@ -42,6 +42,7 @@
 #ifndef LIND_GRATE_H
 #define LIND_GRATE_H
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -52,7 +53,14 @@
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <time.h>
+#include <unistd.h>
 #include <utime.h>
+
+/* In musl's headers these are macros, which would give LIND_HANDLE another call's name. */
+#undef getdents64
+#undef pread64
+#undef prlimit64
+#undef pwrite64
 
 /*
  * LIND_HANDLE(VERB, NAME) says at the top of a file that it has a handler on_NAME, and what that
@@ -78,6 +86,31 @@ int lind_grate_main(int argc, char **argv);
 void lind_grate_without(uint32_t nr);
 
 /*
+ * A grate in parts, which its options choose. LIND_HANDLE_OF(PART, VERB, NAME[, HANDLER]) says the
+ * same as LIND_HANDLE of a handler that is registered only if lind_grate_part(PART) was called
+ * before lind_grate_main. Each part may have one handler of a call. If several parts have one, that
+ * of the part which was added last is registered. lind_below(PART, cx) serves `cx`, which may be a
+ * changed copy, as the grate would without PART and all parts that were added after it: by the
+ * handler of an earlier part or of a LIND_HANDLE, or by lind_forward.
+ *
+ *	LIND_HANDLE_OF(memory, alters, shmget);
+ *	...
+ *	if (limits_memory)
+ *		lind_grate_part(memory);
+ */
+#define LIND_HANDLE_OF(...) LIND_PICK_OF_(__VA_ARGS__, LIND_ENTRY_OF_, LIND_TYPED_OF_, )(__VA_ARGS__)
+#define lind_grate_part(part) \
+	do { \
+		LIND_PART_(part); \
+		lind_add_part_(__start_lind_part_##part, __stop_lind_part_##part); \
+	} while (0)
+#define lind_below(part, cx) \
+	({ \
+		LIND_PART_(part); \
+		lind_below_(__start_lind_part_##part, cx); \
+	})
+
+/*
  * Handlers that options decide about. lind_grate_main asks `choose` about LIND_NR_ANY and every
  * number below LIND_NUMBERS for which no line has a handler. The result is the handler, or NULL for
  * a call that does not enter the grate.
@@ -89,23 +122,36 @@ void lind_grate_choose(lind_handle_fn *(*choose)(uint32_t nr));
 
 enum lind_verb_ { LIND_answers_, LIND_alters_, LIND_observes_ };
 
-#define LIND_PICK_(verb, name, handle, picked, ...) picked
+#define LIND_PICK_(verb, name, handle, picked, ...)          picked
+#define LIND_PICK_OF_(part, verb, name, handle, picked, ...) picked
 
-#define LIND_ENTRY_(verb, name, handle) \
+#define LIND_LISTED_(list, verb, name, handle) \
 	__asm__(".section .custom_section.lind.grate,\"\",@\n" \
 		".asciz \"" #verb " " #name "\"\n" \
 		".text\n"); \
 	_Static_assert(LIND_##verb##_ >= 0, "a verb"); \
-	__attribute__((section("lind_handlers"), \
-	    used)) static const struct lind_handler lind_listed_##name = { SYS_##name, handle }
+	__attribute__((section(#list), used)) static const struct lind_handler list##_##name = { SYS_##name, handle }
 
-#define LIND_TYPED_(verb, name) \
+#define LIND_RUN_(name) \
 	static lind_##name##_fn on_##name; \
 	static int64_t lind_run_##name(const struct lind_call *cx) \
 	{ \
 		return lind_take_##name(cx, on_##name); \
-	} \
-	LIND_ENTRY_(verb, name, lind_run_##name)
+	}
+
+#define LIND_ENTRY_(verb, name, handle) LIND_LISTED_(lind_handlers, verb, name, handle)
+
+#define LIND_TYPED_(verb, name) LIND_RUN_(name) LIND_ENTRY_(verb, name, lind_run_##name)
+
+#define LIND_ENTRY_OF_(part, verb, name, handle) LIND_LISTED_(lind_part_##part, verb, name, handle)
+
+#define LIND_TYPED_OF_(part, verb, name) LIND_RUN_(name) LIND_ENTRY_OF_(part, verb, name, lind_run_##name)
+
+/* The ends of a part's list, which the linker names. */
+#define LIND_PART_(part) extern const struct lind_handler __start_lind_part_##part[], __stop_lind_part_##part[]
+
+void lind_add_part_(const struct lind_handler *begin, const struct lind_handler *end);
+int64_t lind_below_(const struct lind_handler *part, const struct lind_call *cx);
 
 typedef lind_handle_fn lind_any_fn;
 
