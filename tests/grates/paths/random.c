@@ -12,7 +12,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#ifndef DEEP
 #define DEEP 100
+#endif
 
 static uint64_t state;
 
