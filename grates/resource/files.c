@@ -433,6 +433,7 @@ LIND_HANDLE_OF(files, alters, pipe, on_pair);
 LIND_HANDLE_OF(files, alters, pipe2, on_pair);
 LIND_HANDLE_OF(files, alters, socketpair, on_pair);
 
+/* clang-format off */
 /* The calls whose result is a descriptor, also those that the kernel may get one day. */
 #define EACH_OPENING(X) \
 	X(open) X(dup) X(dup2) X(socket) X(accept) X(creat) X(epoll_create) X(mq_open) \
@@ -443,6 +444,7 @@ LIND_HANDLE_OF(files, alters, socketpair, on_pair);
 	X(memfd_secret) X(give_fd) X(host_file)
 
 #define OPENS(name) LIND_HANDLE_OF(files, alters, name, on_open);
+/* clang-format on */
 EACH_OPENING(OPENS)
 
 void files_begin(void)

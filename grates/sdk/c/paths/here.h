@@ -13,7 +13,7 @@ struct here {
 	struct stat root; /* the target's own root directory */
 };
 
-/* Each returns 0, or the negative of an errno; lind_here_look and lind_here_argument a descriptor. */
+/* Each returns 0, or the negative of an errno; two of them return a descriptor. */
 
 /* Takes `fd`, or its error, as the directory we are in. */
 int lind_here_take(struct here *h, int fd);
