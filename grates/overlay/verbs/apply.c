@@ -1,7 +1,7 @@
 /* apply and discard: what is checked before, and the order of it all. */
 #include "failed.h"
 #include "apply.h"
-#include "print.h"
+#include "report.h"
 #include "../state/layers.h"
 #include <errno.h>
 #include <lind/options.h>
@@ -201,6 +201,7 @@ static int carry_out(struct apply *apply, const struct verb_options *options)
 	int r;
 
 	apply_place(apply);
+	apply->placed = true;
 	count = done(apply);
 	if (apply->stuck) {
 		lind_log("this apply is not finished; the next one continues it");
@@ -216,6 +217,7 @@ static int carry_out(struct apply *apply, const struct verb_options *options)
 	whole = journal_sweep(apply);
 	if ((r = journal_end(apply)))
 		return verb_failed(apply->store, r);
+	apply->finished = true;
 	lind_log("%zu %s applied to %s", count, count == 1 ? "change" : "changes",
 	    options->called ? options->called : options->lower);
 	return apply->failed || !whole ? 1 : 0;
@@ -234,20 +236,26 @@ static int apply_all(struct apply *apply, const struct verb_options *options)
 	return carry_out(apply, options);
 }
 
-/* An earlier apply that did not come to its end: comes to it now. An exit status. */
-static int finish(struct store *store, const struct verb_options *options)
+static void print_names(const struct verb_list *list, const struct verb_options *options)
 {
-	static struct verb_list list;
-	static struct apply apply;
+	if (!options->json)
+		verb_print_names(list, false);
+}
+
+/* An earlier apply that did not come to its end: comes to it now. An exit status. */
+static int finish(struct apply *apply, const struct verb_options *options)
+{
+	struct store *store = apply->store;
 	int r = below_begin(options->lower);
 
 	if (r) {
 		lind_log("%s: %s", options->lower, strerror(-r));
 		return 125;
 	}
-	apply = (struct apply){ .store = store, .list = &list };
-	if (!(r = journal_read(&apply)))
+	if (!(r = journal_read(apply))) {
+		apply->finished = true;
 		return 0;
+	}
 	if (r == -EXDEV) {
 		lind_log("an apply to another directory is not finished; name that directory by --lower");
 		return 1;
@@ -255,22 +263,23 @@ static int finish(struct store *store, const struct verb_options *options)
 	if (r < 0)
 		return verb_failed(store, r);
 	if (r == 2)
-		lind_log("an apply was interrupted; %zu changes of it:", list.changes_count);
+		lind_log("an apply was interrupted; %zu changes of it:", apply->list->changes_count);
 	if (options->dry_run) {
-		verb_print_names(&list, false);
+		print_names(apply->list, options);
 		return r == 2 ? 1 : 0;
 	}
 	if (r == 1) {
-		journal_sweep(&apply);
-		r = journal_end(&apply);
+		journal_sweep(apply);
+		r = journal_end(apply);
+		apply->finished = !r;
 		return r ? verb_failed(store, r) : 0;
 	}
-	apply_index(&apply);
-	return carry_out(&apply, options);
+	apply_index(apply);
+	return carry_out(apply, options);
 }
 
 /* Says what has been changed below since it was first changed here. */
-static bool is_any_stale(const struct verb_list *list)
+static bool is_any_stale(struct verb_list *list, bool refuse)
 {
 	bool any = false;
 
@@ -278,6 +287,8 @@ static bool is_any_stale(const struct verb_list *list)
 		if (!verb_is_stale(&list->changes[i]))
 			continue;
 		lind_log("%s: has been changed in the directory too", list->changes[i].path);
+		if (refuse)
+			list->changes[i].refused = "has been changed in the directory too";
 		any = true;
 	}
 	return any;
@@ -307,50 +318,64 @@ static bool comes_along(const struct verb_list *list, const char *path, size_t l
 }
 
 /* Says what comes to a directory that is not there, nor comes with it. */
-static bool is_any_without_directory(const struct verb_list *list)
+static bool is_any_without_directory(struct verb_list *list)
 {
 	bool any = false;
 
 	for (size_t i = 0; i < list->changes_count; i++) {
-		const struct verb_change *change = &list->changes[i];
+		struct verb_change *change = &list->changes[i];
 		const char *slash = change->kind == 'D' ? NULL : strrchr(change->path, '/'), *name;
 
 		if (!slash || below_parent(change->path, &name) >= 0 ||
 		    map_get(&list->paths, change->path, (size_t)(slash - change->path)) ||
 		    comes_along(list, change->path, (size_t)(slash - change->path)))
 			continue;
-		lind_log("%s: its directory is new or renamed; apply the directory", change->path);
+		change->refused = "its directory is new or renamed; apply the directory";
+		lind_log("%s: %s", change->path, change->refused);
 		any = true;
 	}
 	return any;
 }
 
-int verb_apply(struct store *store, const struct verb_options *options)
+static int apply_meant(struct apply *apply, const struct verb_options *options)
 {
-	static struct verb_list list;
-	struct apply apply = {
-		.store = store, .list = &list, .all = !options->words_count && !options->excludes_count
-	};
 	struct verb_options meant = *options;
-	int status = finish(store, options), r;
+	int status, r;
 
 	/* A file of which some names are below already could not be told from one that somebody has
 	 * made there. */
 	meant.together = true;
-	if (status || (status = verb_list(store, &meant, &list)) || (status = is_any_without_directory(&list)))
+	if ((status = verb_list(apply->store, &meant, apply->list)) || (status = is_any_without_directory(apply->list)))
 		return status;
-	if (is_any_stale(&list) && !options->force) {
+	if (is_any_stale(apply->list, !options->force) && !options->force) {
 		lind_log("nothing was applied; --exclude PATH applies the rest and keeps PATH in the state, "
 			 "--force replaces these files by those of the state, PATH alone applies only PATH");
 		return 1;
 	}
-	if ((r = plan(&apply)))
-		return verb_failed(store, r);
-	if (!options->dry_run)
-		return list.changes_count ? apply_all(&apply, options) : 0;
-	fail_with_it(&apply);
-	verb_print_names(&list, false);
-	return apply.failed ? 1 : 0;
+	if ((r = plan(apply)))
+		return verb_failed(apply->store, r);
+	if (!options->dry_run) {
+		apply->finished = !apply->list->changes_count;
+		return apply->finished ? 0 : apply_all(apply, options);
+	}
+	fail_with_it(apply);
+	print_names(apply->list, options);
+	apply->placed = apply->finished = true;
+	return apply->failed ? 1 : 0;
+}
+
+int verb_apply(struct store *store, const struct verb_options *options)
+{
+	static struct verb_list lists[2];
+	const bool all = !options->words_count && !options->excludes_count;
+	struct apply applies[] = { { .store = store, .list = &lists[0] },
+		{ .store = store, .list = &lists[1], .all = all } };
+	int status = finish(&applies[0], options);
+
+	status = status ? status : apply_meant(&applies[1], options);
+	if (options->json)
+		report_apply(applies, 2, options->dry_run);
+	return status;
 }
 
 int verb_discard(struct store *store, const struct verb_options *options)
@@ -362,5 +387,7 @@ int verb_discard(struct store *store, const struct verb_options *options)
 		return status;
 	r = options->words_count ? apply_leave(store, &list, NULL) : store_rollback(store, NULL);
 	r = r ? r : store_commit(store, true);
+	if (!r && options->json)
+		report_discard(&list);
 	return r ? verb_failed(store, r) : 0;
 }

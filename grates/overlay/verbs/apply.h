@@ -40,6 +40,7 @@ struct apply {
 	    [17]; /* part of the names at the top: nobody who made the changes could know it, and no run before this one has left it there */
 	bool again; /* this goes on with what was begun before */
 	bool all; /* nothing stays in the state, unless something fails */
+	bool placed, finished; /* what is not refused is in the directory; and the state is done with it */
 	bool stuck; /* something that was set aside can neither go on nor back */
 	size_t failed;
 	struct verb_map moves, gone; /* directories that are moved and removed, by where they were */

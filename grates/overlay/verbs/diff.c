@@ -3,6 +3,7 @@
 #include "git.h"
 #include "print.h"
 #include "patch.h"
+#include "report.h"
 #include <lind/options.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,30 +59,6 @@ void verb_print_names(const struct verb_list *list, bool whole)
 			printf(" (mode %o)", change->node->row.mode & 07777);
 		printf("%s\n", slash_of(change));
 	}
-}
-
-static void print_json(const struct verb_list *list)
-{
-	putchar('[');
-	for (size_t i = 0; i < list->changes_count; i++) {
-		const struct verb_change *change = &list->changes[i];
-
-		printf("%s\n {\"kind\": \"%c\", \"type\": \"%s\", ", i ? "," : "", change->kind,
-		    change->type == S_IFDIR       ? "directory"
-			: change->type == S_IFREG ? "file"
-			: change->type == S_IFLNK ? "link"
-						  : "other");
-		verb_print_member("path", change->path);
-		if (change->kind == 'R') {
-			printf(", ");
-			verb_print_member("from", change->from);
-		}
-		if (change->node)
-			printf(", \"size\": %lld, \"mode\": \"%o\"", (long long)change->node->row.size,
-			    change->node->row.mode & 07777);
-		printf(", \"changed_below\": %s}", verb_is_stale(change) ? "true" : "false");
-	}
-	printf("%s]\n", list->changes_count ? "\n" : "");
 }
 
 /* git knows of modes whether a file can be executed. */
@@ -314,7 +291,7 @@ int verb_diff(struct store *store, const struct verb_options *options)
 	if (status)
 		return status;
 	if (options->json)
-		print_json(&list);
+		report_diff(&list);
 	else if (!options->stat && !options->patch)
 		verb_print_names(&list, options->name_status);
 	if (options->stat)

@@ -3,6 +3,7 @@
 #include "verb.h"
 #include "git.h"
 #include "print.h"
+#include "report.h"
 #include "../state/layers.h"
 #include <errno.h>
 #include <lind/options.h>
@@ -32,15 +33,24 @@ static int said(const struct store *store, int r, const char *name)
 	return r ? 1 : 0;
 }
 
+/* The same, and to programs the name of the snapshot. */
+static int done(const struct store *store, int r, const struct verb_options *options)
+{
+	int status = said(store, r, options->words[0]);
+
+	if (!status && options->json)
+		report_snapshot(options->words[0]);
+	return status;
+}
+
 int verb_snapshot(struct store *store, const struct verb_options *options)
 {
-	return is_name(options->words[0]) ? said(store, store_snapshot(store, options->words[0]), options->words[0])
-					  : 1;
+	return is_name(options->words[0]) ? done(store, store_snapshot(store, options->words[0]), options) : 1;
 }
 
 int verb_rollback(struct store *store, const struct verb_options *options)
 {
-	return said(store, store_rollback(store, options->words[0]), options->words[0]);
+	return done(store, store_rollback(store, options->words[0]), options);
 }
 
 int verb_fork(struct store *store, const struct verb_options *options)

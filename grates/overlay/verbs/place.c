@@ -31,6 +31,7 @@ void apply_fail(struct apply *apply, size_t i, int error)
 					   : strerror(-error);
 
 	lind_log("%s: %s", apply->list->changes[i].path, why);
+	apply->list->changes[i].refused = why;
 	apply->work[i].failed = true;
 	apply->failed++;
 	if (error == -ESTALE && apply->list->changes[i].node)

@@ -46,6 +46,7 @@ struct verb_change {
 	const char *seen; /* where the entry is: of D another path than below if a directory above was moved */
 	mode_t type; /* S_IFREG and so on, of what there is, or of D was */
 	bool late; /* what it takes the place of below came, or was changed, after it was made */
+	const char *refused; /* of apply: why it is not applied, or not all of it; NULL: nothing speaks against it */
 	bool touched; /* of R and M: what is in it differs from what `from` has */
 	struct verb_seen was; /* of D and R: what is at `from` */
 	struct verb_seen over; /* the file that it takes the place of */

@@ -92,7 +92,7 @@ int verb_main(int argc, char **argv)
 		{ 0, "stat", NULL, "diff: print how much of each file has changed", set_stat },
 		{ 0, "patch", NULL, "diff: print a patch", set_patch },
 		{ 0, "name-status", NULL, "diff: print kinds and names", set_name_status },
-		{ 0, "json", NULL, "diff: print JSON", set_json },
+		{ 0, "json", NULL, "diff, apply, discard, snapshot, rollback: print JSON", set_json },
 		{ 0, "force", NULL, "apply: replace files that have changed in the directory since, too", set_force },
 		{ 0, "dry-run", NULL, "apply: print the changes without making them", set_dry_run },
 		{ 0, "overlayfs", NULL, "export: write the changes alone, in the format of overlayfs", set_overlayfs },

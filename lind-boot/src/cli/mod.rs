@@ -106,15 +106,15 @@ commands! {
     /// Apply the changes of an overlay to the directory below it
     "apply" => Apply(overlay::Apply),
     /// Throw away changes of an overlay
-    "discard" => Discard(overlay::Paths),
+    "discard" => Discard(overlay::Discard),
     /// Show which command changed what in an overlay, and when
     "log" => Log(overlay::Log),
     /// Write all files that an overlay shows to a directory or a tar file
     "export" => Export(overlay::Export),
     /// Give the present contents of an overlay a name
-    "snapshot" => Snapshot(overlay::Named),
+    "snapshot" => Snapshot(overlay::Snapshot),
     /// Return an overlay to the contents of a snapshot
-    "rollback" => Rollback(overlay::Named),
+    "rollback" => Rollback(overlay::Snapshot),
     /// Create another head of an overlay: a copy of its contents that changes separately
     "fork" => Fork(overlay::Named),
     /// List and remove the states of overlays

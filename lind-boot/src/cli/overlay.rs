@@ -14,12 +14,9 @@ pub struct Excludes {
     pub exclude: Vec<OsString>,
 }
 
-/// Options of `diff`.
+/// The output of `diff`.
 #[derive(Args, Debug)]
-pub struct Diff {
-    /// The state and the paths.
-    #[command(flatten)]
-    pub of: Paths,
+pub struct Shown {
     /// The paths that are left out.
     #[command(flatten)]
     pub but: Excludes,
@@ -35,17 +32,25 @@ pub struct Diff {
     /// Print JSON
     #[arg(long, conflicts_with_all = ["stat", "patch", "name_status"])]
     pub json: bool,
+}
+
+/// Options of `diff`.
+#[derive(Args, Debug)]
+pub struct Diff {
+    /// The state and the paths.
+    #[command(flatten)]
+    pub of: Paths,
+    /// The output.
+    #[command(flatten)]
+    pub shown: Shown,
     /// Show the changes of `run --dry-run`, whose state the user has not named
     #[arg(long, hide = true)]
     pub of_dry_run: bool,
 }
 
-/// Options of `apply`.
+/// The ways in which `apply` works.
 #[derive(Args, Debug)]
-pub struct Apply {
-    /// The state and the paths.
-    #[command(flatten)]
-    pub of: Paths,
+pub struct Applied {
     /// The paths that are left out.
     #[command(flatten)]
     pub but: Excludes,
@@ -55,6 +60,39 @@ pub struct Apply {
     /// Print what would be done, and change nothing
     #[arg(long)]
     pub dry_run: bool,
+    /// The result.
+    #[command(flatten)]
+    pub report: Report,
+}
+
+/// Options of `apply`.
+#[derive(Args, Debug)]
+pub struct Apply {
+    /// The state and the paths.
+    #[command(flatten)]
+    pub of: Paths,
+    /// The way in which it works.
+    #[command(flatten)]
+    pub applied: Applied,
+}
+
+/// Options of `discard`.
+#[derive(Args, Debug)]
+pub struct Discard {
+    /// The state and the paths.
+    #[command(flatten)]
+    pub of: Paths,
+    /// The result.
+    #[command(flatten)]
+    pub report: Report,
+}
+
+/// The result of a command that changes a state.
+#[derive(Args, Clone, Copy, Debug)]
+pub struct Report {
+    /// Print the result as JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// A state, and paths.
@@ -67,6 +105,17 @@ pub struct Paths {
     /// Use DIR as the directory below [default: the directory of the last run]
     #[arg(long, value_name = "DIR")]
     pub lower: Option<PathBuf>,
+}
+
+/// Options of `snapshot` and `rollback`.
+#[derive(Args, Debug)]
+pub struct Snapshot {
+    /// The state and the snapshot.
+    #[command(flatten)]
+    pub of: Named,
+    /// The result.
+    #[command(flatten)]
+    pub report: Report,
 }
 
 /// Options of `log`.

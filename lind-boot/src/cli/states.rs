@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::overlay::Excludes;
+use super::overlay::{Applied, Report, Shown};
 
 /// An overlay of a session.
 #[derive(Args, Debug)]
@@ -17,58 +17,47 @@ pub struct Of {
     pub volume: Option<PathBuf>,
 }
 
-/// Options of `session diff`.
+/// An overlay of a session, and paths.
 #[derive(Args, Debug)]
-pub struct Diff {
+pub struct Paths {
     /// The overlay.
     #[command(flatten)]
     pub of: Of,
     /// Only these paths of the directory [default: all]
     pub paths: Vec<OsString>,
-    /// The paths that are left out.
+}
+
+/// Options of `session diff`.
+#[derive(Args, Debug)]
+pub struct Diff {
+    /// The overlay and the paths.
     #[command(flatten)]
-    pub but: Excludes,
-    /// Show how much of each file changed
-    #[arg(long)]
-    pub stat: bool,
-    /// Show a patch as git does
-    #[arg(short, long)]
-    pub patch: bool,
-    /// Show only the kind and the name of each change
-    #[arg(long, conflicts_with_all = ["stat", "patch"])]
-    pub name_status: bool,
-    /// Print JSON
-    #[arg(long, conflicts_with_all = ["stat", "patch", "name_status"])]
-    pub json: bool,
+    pub of: Paths,
+    /// The output.
+    #[command(flatten)]
+    pub shown: Shown,
 }
 
 /// Options of `session apply`.
 #[derive(Args, Debug)]
 pub struct Apply {
-    /// The overlay.
+    /// The overlay and the paths.
     #[command(flatten)]
-    pub of: Of,
-    /// Only these paths of the directory [default: all]
-    pub paths: Vec<OsString>,
-    /// The paths that are left out.
+    pub of: Paths,
+    /// The way in which it works.
     #[command(flatten)]
-    pub but: Excludes,
-    /// Overwrite files of the directory that have changed since
-    #[arg(long)]
-    pub force: bool,
-    /// Print what would be done, and change nothing
-    #[arg(long)]
-    pub dry_run: bool,
+    pub applied: Applied,
 }
 
 /// Options of `session discard`.
 #[derive(Args, Debug)]
 pub struct Discard {
-    /// The overlay.
+    /// The overlay and the paths.
     #[command(flatten)]
-    pub of: Of,
-    /// Only these paths of the directory [default: all]
-    pub paths: Vec<OsString>,
+    pub of: Paths,
+    /// The result.
+    #[command(flatten)]
+    pub report: Report,
 }
 
 /// Options of `session snapshot` and `session rollback`.
@@ -79,6 +68,9 @@ pub struct Snapshot {
     pub of: Of,
     /// The name of the snapshot
     pub label: OsString,
+    /// The result.
+    #[command(flatten)]
+    pub report: Report,
 }
 
 /// Options of `session snapshots`.

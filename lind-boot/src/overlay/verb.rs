@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, ensure};
 
 use crate::cli::Command;
-use crate::cli::overlay::{Apply, Diff, Export, Format, Log, Named, Paths};
+use crate::cli::overlay::{Apply, Diff, Discard, Export, Format, Log, Named, Paths, Snapshot};
 
 /// A command that reads a state or changes it.
 pub enum Verb<'a> {
@@ -16,15 +16,15 @@ pub enum Verb<'a> {
     /// Apply the changes to the directory below.
     Apply(&'a Apply),
     /// Throw changes away.
-    Discard(&'a Paths),
+    Discard(&'a Discard),
     /// Show which command made each change.
     Log(&'a Log),
     /// Copy all files out.
     Export(&'a Export),
     /// Name the present contents.
-    Snapshot(&'a Named),
+    Snapshot(&'a Snapshot),
     /// Return to a snapshot.
-    Rollback(&'a Named),
+    Rollback(&'a Snapshot),
     /// Create another head.
     Fork(&'a Named),
 }
@@ -118,10 +118,11 @@ impl Verb<'_> {
         match self {
             Verb::Diff(diff) => &diff.of.state,
             Verb::Apply(apply) => &apply.of.state,
-            Verb::Discard(paths) => &paths.state,
+            Verb::Discard(discard) => &discard.of.state,
             Verb::Log(log) => &log.state,
             Verb::Export(export) => &export.state,
-            Verb::Snapshot(named) | Verb::Rollback(named) | Verb::Fork(named) => &named.state,
+            Verb::Snapshot(named) | Verb::Rollback(named) => &named.of.state,
+            Verb::Fork(named) => &named.state,
         }
     }
 
@@ -129,15 +130,15 @@ impl Verb<'_> {
         match self {
             Verb::Diff(diff) => Some(&diff.of),
             Verb::Apply(apply) => Some(&apply.of),
-            Verb::Discard(paths) => Some(paths),
+            Verb::Discard(discard) => Some(&discard.of),
             _ => None,
         }
     }
 
     fn excludes(&self) -> &[OsString] {
         match self {
-            Verb::Diff(diff) => &diff.but.exclude,
-            Verb::Apply(apply) => &apply.but.exclude,
+            Verb::Diff(diff) => &diff.shown.but.exclude,
+            Verb::Apply(apply) => &apply.applied.but.exclude,
             Verb::Log(log) => &log.but.exclude,
             _ => &[],
         }
@@ -158,7 +159,7 @@ impl Verb<'_> {
 
     /// Whether the verb changes the directory below.
     pub fn changes_below(&self) -> bool {
-        matches!(self, Verb::Apply(apply) if !apply.dry_run)
+        matches!(self, Verb::Apply(apply) if !apply.applied.dry_run)
     }
 
     /// Whether this is the `diff` that a dry run ends with.
@@ -174,7 +175,8 @@ impl Verb<'_> {
     /// The words behind the options.
     pub fn words(&self) -> &[OsString] {
         match self {
-            Verb::Snapshot(named) | Verb::Rollback(named) | Verb::Fork(named) => std::slice::from_ref(&named.name),
+            Verb::Snapshot(named) | Verb::Rollback(named) => std::slice::from_ref(&named.of.name),
+            Verb::Fork(named) => std::slice::from_ref(&named.name),
             _ => self.paths().map_or(&[], |paths| &paths.paths),
         }
     }
@@ -182,13 +184,18 @@ impl Verb<'_> {
     /// The options for the grate.
     pub fn flags(&self) -> Vec<OsString> {
         let chosen: &[(bool, &str)] = match self {
-            Verb::Diff(diff) => &[
-                (diff.stat, "--stat"),
-                (diff.patch, "--patch"),
-                (diff.name_status, "--name-status"),
-                (diff.json, "--json"),
+            Verb::Diff(Diff { shown, .. }) => &[
+                (shown.stat, "--stat"),
+                (shown.patch, "--patch"),
+                (shown.name_status, "--name-status"),
+                (shown.json, "--json"),
             ],
-            Verb::Apply(apply) => &[(apply.force, "--force"), (apply.dry_run, "--dry-run")],
+            Verb::Apply(Apply { applied, .. }) => {
+                &[(applied.force, "--force"), (applied.dry_run, "--dry-run"), (applied.report.json, "--json")]
+            }
+            Verb::Discard(Discard { report, .. })
+            | Verb::Snapshot(Snapshot { report, .. })
+            | Verb::Rollback(Snapshot { report, .. }) => &[(report.json, "--json")],
             Verb::Export(export) => &[(export.format == Format::Overlayfs, "--overlayfs")],
             _ => &[],
         };

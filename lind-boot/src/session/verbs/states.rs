@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use serde_json::{Value, json};
 
 use super::link::Link;
-use crate::cli::overlay::{Apply, Diff, Named, Overlay, Paths};
+use crate::cli::overlay::{Apply, Diff, Discard, Named, Overlay, Paths, Snapshot};
 use crate::cli::states::{self, Of};
 use crate::failure::Failure;
 use crate::overlay::{self, Verb};
@@ -20,9 +20,8 @@ use crate::session::wire;
 /// # Errors
 /// When the state cannot be borrowed, or the command fails.
 pub fn diff(diff: states::Diff) -> Result<(), Failure> {
-    let states::Diff { of, paths, but, stat, patch, name_status, json } = diff;
-    let of = borrowed(&of, false)?.with(paths);
-    overlay::run(&Verb::Diff(&Diff { of, but, stat, patch, name_status, json, of_dry_run: false }))
+    let of = paths(diff.of, false)?;
+    overlay::run(&Verb::Diff(&Diff { of, shown: diff.shown, of_dry_run: false }))
 }
 
 /// Applies changes to the directory below.
@@ -30,9 +29,8 @@ pub fn diff(diff: states::Diff) -> Result<(), Failure> {
 /// # Errors
 /// As for `diff`.
 pub fn apply(apply: states::Apply) -> Result<(), Failure> {
-    let states::Apply { of, paths, but, force, dry_run } = apply;
-    let of = borrowed(&of, !dry_run)?.with(paths);
-    overlay::run(&Verb::Apply(&Apply { of, but, force, dry_run }))
+    let of = paths(apply.of, !apply.applied.dry_run)?;
+    overlay::run(&Verb::Apply(&Apply { of, applied: apply.applied }))
 }
 
 /// Throws changes away.
@@ -40,7 +38,8 @@ pub fn apply(apply: states::Apply) -> Result<(), Failure> {
 /// # Errors
 /// As for `diff`.
 pub fn discard(discard: states::Discard) -> Result<(), Failure> {
-    overlay::run(&Verb::Discard(&borrowed(&discard.of, true)?.with(discard.paths)))
+    let of = paths(discard.of, true)?;
+    overlay::run(&Verb::Discard(&Discard { of, report: discard.report }))
 }
 
 /// Names the present contents.
@@ -48,8 +47,15 @@ pub fn discard(discard: states::Discard) -> Result<(), Failure> {
 /// # Errors
 /// As for `diff`.
 pub fn snapshot(snapshot: states::Snapshot) -> Result<(), Failure> {
-    let state = borrowed(&snapshot.of, false)?.state;
-    overlay::run(&Verb::Snapshot(&Named { state, name: snapshot.label }))
+    overlay::run(&Verb::Snapshot(&named(snapshot, false)?))
+}
+
+/// Returns to a snapshot.
+///
+/// # Errors
+/// As for `diff`.
+pub fn rollback(rollback: states::Snapshot) -> Result<(), Failure> {
+    overlay::run(&Verb::Rollback(&named(rollback, true)?))
 }
 
 /// Lists the snapshots.
@@ -60,25 +66,20 @@ pub fn snapshots(snapshots: &states::Snapshots) -> Result<(), Failure> {
     overlay::manage(&Overlay::Ls { state: Some(borrowed(&snapshots.of, false)?.state) })
 }
 
-/// Returns to a snapshot.
-///
-/// # Errors
-/// As for `diff`.
-pub fn rollback(rollback: states::Snapshot) -> Result<(), Failure> {
-    let state = borrowed(&rollback.of, true)?.state;
-    overlay::run(&Verb::Rollback(&Named { state, name: rollback.label }))
-}
-
 /// A state, and the directory that it belongs to.
 struct Borrowed {
     state: OsString,
     lower: PathBuf,
 }
 
-impl Borrowed {
-    fn with(self, paths: Vec<OsString>) -> Paths {
-        Paths { state: self.state, paths, lower: Some(self.lower) }
-    }
+fn paths(of: states::Paths, change: bool) -> Result<Paths> {
+    let Borrowed { state, lower } = borrowed(&of.of, change)?;
+    Ok(Paths { state, paths: of.paths, lower: Some(lower) })
+}
+
+fn named(of: states::Snapshot, change: bool) -> Result<Snapshot> {
+    let state = borrowed(&of.of, change)?.state;
+    Ok(Snapshot { of: Named { state, name: of.label }, report: of.report })
 }
 
 /// Borrows a state until this process ends: then the session takes it back, also if we are killed.
