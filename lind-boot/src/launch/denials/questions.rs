@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use lind_abi::CageId;
 use lind_kernel::Kernel;
 use lind_kernel::denial::{Answer, Denial, Question};
@@ -182,15 +182,11 @@ impl Questions {
         self.happen(&mut state, json!({"settled": {"number": open.number, "answer": answer}}));
     }
 
-    /// Answers a question.
-    ///
-    /// # Errors
-    /// When it does not wait any more.
-    pub fn answer(&self, number: u64, how: How) -> Result<()> {
+    /// Answers a question. False if it does not wait, or does not wait any more.
+    pub fn answer(&self, number: u64, how: How) -> bool {
         let mut state = self.state.locked();
         let open = state.open.iter().find(|open| open.number == number);
-        let open = open.with_context(|| format!("question {number} does not wait for an answer"))?;
-        ensure!(open.question.answer(how != How::No), "question {number} does not wait for an answer any more");
+        let Some(open) = open.filter(|open| open.question.answer(how != How::No)) else { return false };
         let of = (how != How::Session).then_some(open.client);
         let remembered = Remembered { key: open.key.clone(), of, allows: how != How::No };
         if how != How::Once {
@@ -199,25 +195,23 @@ impl Questions {
         if state.remembered.len() > REMEMBERED {
             state.remembered.pop_front();
         }
-        Ok(())
+        true
     }
 
-    /// The calls that wait.
-    pub fn open(&self) -> Vec<Value> {
-        self.state.locked().open.iter().map(Open::described).collect()
+    /// The calls that wait, as a message, and how many events there were so far.
+    pub fn open(&self) -> (Value, u64) {
+        self.state.locked().listed()
     }
 
-    /// How many events there were so far.
-    pub fn happened(&self) -> u64 {
-        self.state.locked().happened
-    }
-
-    /// The events behind the first `after`, and how many there were so far.
+    /// The messages about what happened behind the first `after` events, and how many events there
+    /// were so far. Events that are not kept any more are made up for by a list.
     pub fn since(&self, after: u64) -> (Vec<Value>, u64) {
         let state = self.state.locked();
         let wanted = usize::try_from(state.happened.saturating_sub(after)).unwrap_or(usize::MAX);
-        let skipped = state.events.len().saturating_sub(wanted);
-        (state.events.iter().skip(skipped).cloned().collect(), state.happened)
+        match state.events.len().checked_sub(wanted) {
+            Some(skipped) => (state.events.iter().skip(skipped).cloned().collect(), state.happened),
+            None => (vec![state.listed().0], state.happened),
+        }
     }
 
     /// Lets the file be readable when the next event comes.
@@ -242,6 +236,12 @@ impl AsFd for Questions {
     /// Readable when something has happened since [`Questions::await_next`].
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.news.as_fd()
+    }
+}
+
+impl State {
+    fn listed(&self) -> (Value, u64) {
+        (json!({"questions": self.open.iter().map(Open::described).collect::<Value>()}), self.happened)
     }
 }
 
@@ -274,6 +274,24 @@ mod tests {
         }
         let file = |what: &str| Key::of(&denial("write_filter_grate", Some(Errno::EROFS), ["r", what, what]));
         assert_ne!(file("/a b c"), file("/a b d"));
+    }
+
+    #[test]
+    fn a_list_makes_up_for_events_that_are_gone() {
+        let questions = Questions::new("one", Duration::from_secs(60)).unwrap();
+        let happen = |count: usize| {
+            let mut state = questions.state.locked();
+            (0..count).for_each(|number| questions.happen(&mut state, json!({"settled": number})));
+        };
+        happen(3);
+        let (_, three) = questions.open();
+        happen(2);
+        assert_eq!(questions.since(three), (vec![json!({"settled": 0}), json!({"settled": 1})], 5));
+        happen(EVENTS - 1);
+        let all = EVENTS as u64 + 4;
+        assert_eq!(questions.since(three), (vec![json!({"questions": []})], all));
+        assert_eq!(questions.since(three + 1).0.len(), EVENTS);
+        assert_eq!(questions.since(all), (vec![], all));
     }
 
     #[test]

@@ -1,10 +1,12 @@
 //! Calls that wait for an answer, for clients that follow them and answer.
 
 use anyhow::{Context, Result};
+use lind_abi::Errno;
 use serde_json::{Value, json};
 
 use super::Server;
 use super::second::is;
+use crate::failure::FAILED;
 use crate::launch::denials::questions::{How, Questions};
 
 impl Server {
@@ -18,8 +20,8 @@ impl Server {
     /// When no call waits.
     pub(super) fn list_questions(&mut self, number: u64, value: &Value) -> Result<()> {
         let questions = self.questions()?;
-        let (open, happened) = (questions.open(), questions.happened());
-        self.tell(number, &json!({"questions": open}));
+        let (open, happened) = questions.open();
+        self.tell(number, &open);
         if let Some(client) = self.clients.get_mut(&number).filter(|_| is(value, "follow")) {
             client.asked = Some(happened);
         }
@@ -29,11 +31,17 @@ impl Server {
     /// Answers a question.
     ///
     /// # Errors
-    /// When it does not wait any more.
-    pub(super) fn answer_question(&self, value: &Value) -> Result<()> {
+    /// When no such answer can be given.
+    pub(super) fn answer_question(&mut self, client: u64, value: &Value) -> Result<()> {
         let number = value["number"].as_u64().context("number: expected the number of a question")?;
         let how = How::named(value["answer"].as_str().unwrap_or_default())?;
-        self.questions()?.answer(number, how)
+        if self.questions()?.answer(number, how) {
+            self.tell(client, &json!({"done": true}));
+        } else {
+            let why = format!("question {number} does not wait for an answer, or not any more");
+            self.refuse_with(client, &why, FAILED, Errno::ESRCH);
+        }
+        Ok(())
     }
 
     /// Ends the following of a client. False if it follows no questions.

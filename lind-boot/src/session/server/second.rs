@@ -123,10 +123,7 @@ impl Server {
             "release" => self.return_state(number)?,
             "denials" => self.list_denials(number, &value)?,
             "questions" => self.list_questions(number, &value)?,
-            "answer" => {
-                self.answer_question(&value)?;
-                self.tell(number, &done);
-            }
+            "answer" => self.answer_question(number, &value)?,
             verb @ ("allow" | "deny") => {
                 let answer = self.add_rule(verb == "allow", &value)?;
                 self.tell(number, &answer);
