@@ -72,7 +72,11 @@ def directory_and_environment(world: World) -> None:
     same("-w", world.boot("session", "exec", "-w", "/tmp", "one", "/tool/command", "cwd").stdout, "/tmp session session -\n")
     done = world.boot("session", "exec", "-w", "/nowhere", "one", "/tool/command", "cwd")
     same("nowhere", done.returncode, 127)
-    holds("nowhere", done.stderr, "working directory")
+    holds("nowhere", done.stderr, "cannot enter the working directory /nowhere: ")
+    same("relative", world.boot("session", "exec", "-w", "sub/../sub", "one", "/tool/command", "cwd", cwd=Path("/")).stdout,
+         f"{world.project}/sub session session -\n")
+    done = world.boot("session", "exec", "-w", "no\x1b[2J", "one", "/tool/command", "cwd")
+    holds("relative, nowhere", done.stderr, f"cannot enter the working directory {world.project}/no\\u{{1b}}[2J: ")
 
 
 def files_are_the_commands_own(world: World) -> None:

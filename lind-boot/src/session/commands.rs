@@ -1,6 +1,7 @@
 //! The commands that run in a session.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -26,6 +27,8 @@ pub struct Command {
     pub pid: Option<CageId>,
     /// The command line as text.
     pub shown: String,
+    /// The directory in which it starts.
+    pub directory: PathBuf,
     /// Its terminal, if it has one.
     pub terminal: Option<Terminal>,
     /// Whether its client wants a message when it starts.
@@ -76,6 +79,7 @@ impl Commands {
             client: Some(client),
             pid: None,
             shown,
+            directory: PathBuf::new(),
             terminal: None,
             events,
             pipes: Pipes::default(),

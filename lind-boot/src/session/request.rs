@@ -225,8 +225,8 @@ impl Exec {
         ensure!(own.first().is_some_and(|name| !name.is_empty()), "argv: expected the name of a command");
         let workdir = self.workdir.map(PathBuf::from);
         ensure!(
-            workdir.as_ref().is_none_or(|path| path.has_root()),
-            "-w: must be a path of the guest, which begins with /"
+            workdir.as_ref().is_none_or(|path| !path.as_os_str().is_empty()),
+            "workdir: expected a directory of the guest, and not an empty name"
         );
         let shown: Vec<_> = own.iter().map(shown).collect();
         let limits = limited(&amounts(&self.limits)?).into_iter().map(OsString::into_encoded_bytes);
@@ -370,7 +370,7 @@ mod tests {
                 json!({"lind": 1, "do": "exec", "argv": ["a"], "env": "x"}),
                 "env: invalid type: string \"x\", expected a sequence",
             ),
-            (json!({"lind": 1, "do": "exec", "argv": ["a"], "workdir": "x"}), "begins with /"),
+            (json!({"lind": 1, "do": "exec", "argv": ["a"], "workdir": ""}), "not an empty name"),
             (json!({"lind": 1, "do": "exec", "argv": ["a"], "timeout": -1.0}), "timeout"),
             (json!({"lind": 1, "do": "exec", "argv": ["a"], "limits": {"x": 1}}), "unknown limit x"),
             (json!({"lind": 1, "do": "exec", "argv": ["a"], "terminal": {"size": [1, 2]}}), "files"),

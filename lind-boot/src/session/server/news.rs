@@ -1,10 +1,12 @@
 //! The news of commands that the first program sends.
 
 use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
 use std::time::Instant;
 
 use anyhow::anyhow;
 use lind_abi::{CageId, Errno};
+use lind_kernel::text::shown;
 use serde_json::{Value, json};
 
 use super::Server;
@@ -38,7 +40,11 @@ impl Server {
             News::NoDirectory { id, errno } | News::NoProgram { id, errno } if self.helpers.contains_key(&id) => {
                 self.end_helper(id, Errno::from_raw(errno));
             }
-            News::NoDirectory { id, errno } => self.failed(id, "cannot enter the working directory", errno),
+            News::NoDirectory { id, errno } => {
+                let directory = self.commands.get(id).map(|command| shown(command.directory.as_os_str().as_bytes()));
+                let what = format!("cannot enter the working directory {}", directory.unwrap_or_default());
+                self.failed(id, &what, errno);
+            }
             News::NoProgram { id, errno } => {
                 let name = self.commands.get(id).map(|command| command.shown.clone()).unwrap_or_default();
                 self.failed(id, name.split(' ').next().unwrap_or_default(), errno);

@@ -93,13 +93,14 @@ impl Server {
                 .unwrap_or(-1);
         }
         self.quiet = false;
+        let directory = directory(&self.about.surroundings, line);
         let id = self.commands.add(client, line.shown.clone(), line.timeout, line.events);
         let place = place.map(Arc::new);
         if let Some(command) = self.commands.get(id) {
             (command.terminal, command.pipes) = (terminal, pipes);
             command.keep(kept);
+            command.directory = directory.to_path_buf();
         }
-        let directory = directory(&self.about.surroundings, line);
         let envp = line.environment(&self.about.surroundings);
         let directory = directory.as_os_str().as_bytes();
         self.about.denials.expect(id, place);
@@ -118,7 +119,7 @@ impl Server {
 /// The directory in which a command starts.
 fn directory<'a>(surroundings: &'a Surroundings, line: &Line) -> Cow<'a, Path> {
     if let Some(workdir) = &line.workdir {
-        return Cow::Owned(workdir.clone());
+        return Cow::Owned(surroundings.workdir.join(workdir));
     }
     let here = line.here.as_ref().and_then(|here| surroundings.inside(here));
     here.map_or(Cow::Borrowed(&surroundings.workdir), Cow::Owned)
