@@ -5,6 +5,12 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
+/// The names of the directory of grates, in an installation and in the checkout.
+const GRATES: [&str; 2] = ["lib/lind/grates", "build/grates"];
+
+/// The directories that those are in, as far as lind-boot alone has them.
+const TRUSTED: [&str; 2] = ["lib/lind", "build/grates"];
+
 /// The file of this program.
 pub fn program() -> Option<PathBuf> {
     // Read once: in a chroot, /proc shows another path as soon as this process has a mount
@@ -26,7 +32,21 @@ fn started_as(name: &OsStr) -> Option<PathBuf> {
 
 /// The directory of grates.
 pub fn grates() -> Option<PathBuf> {
-    beside(["lib/lind/grates", "build/grates"])
+    beside(GRATES)
+}
+
+/// The places that a start takes what it trusts from: this program, its grates, and the nearer
+/// directories in which it would look for them first.
+pub fn trusted() -> Vec<PathBuf> {
+    let Some(program) = program() else { return Vec::new() };
+    let mut places = vec![program.clone()];
+    for folder in program.ancestors().skip(1) {
+        places.extend(TRUSTED.map(|name| folder.join(name)));
+        if GRATES.iter().any(|name| folder.join(name).is_dir()) {
+            return places;
+        }
+    }
+    places
 }
 
 /// The directory with the tools: the default root of programs.

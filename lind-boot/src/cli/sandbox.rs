@@ -167,6 +167,10 @@ pub struct Options {
     /// HOST]; a GUEST that begins with / is its path too
     #[arg(long, value_name = "HOST[::GUEST]")]
     pub dir: Vec<OsString>,
+    /// Let no command change PATH, a file or directory of the host, where a volume shows it; may be
+    /// repeated
+    #[arg(long, value_name = "PATH")]
+    pub keep: Vec<PathBuf>,
     /// Start the command in DIR, a path of the guest [default: the current directory if it is
     /// mounted, else the home directory]
     #[arg(short, long, value_name = "DIR")]

@@ -62,6 +62,6 @@ pub struct Syscalls {
 /// Options of `remove-at-end`.
 #[derive(Args, Debug)]
 pub struct RemoveAtEnd {
-    /// The directory to remove
-    pub folder: PathBuf,
+    /// The directory or socket to remove
+    pub path: PathBuf,
 }

@@ -118,7 +118,7 @@ fn opened(plan: &Plan, resolved: &Resolved, grates: &Folders, engine: &Engine) -
     let outside = outside::open(grates, (resolved.line.clone(), &resolved.words), engine, plan.explain, &inside)?;
     limits::suffice(outside.grates)?;
     for place in std::iter::once(&resolved.root).chain(plan.mounts_to_change()) {
-        check_grates(place, &outside.folders)?;
+        check_grates(place, &outside.folders, &plan.unchanged)?;
     }
     Ok(outside)
 }

@@ -17,6 +17,8 @@ pub struct Plan {
     pub image: Option<PathBuf>,
     /// Directories of the host that are mounted in the root, and whether the guest may change them.
     pub mounted: Vec<(PathBuf, bool)>,
+    /// Places in those that it may change, and cannot change all the same.
+    pub unchanged: Vec<PathBuf>,
     /// The guest's paths of those that it may change.
     pub volumes: Vec<PathBuf>,
     /// The guest's directories in which a grate may show other files than the kernel sees.
@@ -79,6 +81,7 @@ impl From<Run> for Plan {
             root: run.root,
             image: None,
             mounted: Vec::new(),
+            unchanged: Vec::new(),
             volumes: Vec::new(),
             in_grates: Vec::new(),
             env: run.env,

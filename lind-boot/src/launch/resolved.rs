@@ -73,12 +73,19 @@ pub fn check_private(root: &Path, private: &[PathBuf]) -> Result<()> {
 }
 
 /// Refuses a root, or a directory mounted in it, that contains the grates: a guest could change
-/// them.
+/// them, except in the places `unchanged`.
 ///
 /// # Errors
 /// An error that names the directory.
-pub fn check_grates(root: &Path, folders: &[PathBuf]) -> Result<()> {
-    let Some(place) = held(root, folders) else { return Ok(()) };
+pub fn check_grates(root: &Path, folders: &[PathBuf], unchanged: &[PathBuf]) -> Result<()> {
+    let changed: Vec<_> = folders
+        .iter()
+        .filter(|folder| {
+            !folder.canonicalize().is_ok_and(|found| unchanged.iter().any(|place| found.starts_with(place)))
+        })
+        .cloned()
+        .collect();
+    let Some(place) = held(root, &changed) else { return Ok(()) };
     bail!(
         "the guest's {} contains {}, where the grates are: a guest could change them. Choose another directory, or other \
          grates by --grates",
@@ -111,7 +118,14 @@ mod tests {
         let private = [PathBuf::from("/nowhere/home/.local/share/lind")];
         assert!(check_private(Path::new("/nowhere/home"), &private).is_err());
         assert!(check_private(Path::new("/nowhere/home2"), &private).is_ok());
-        assert!(check_grates(Path::new("/nowhere"), &private).is_err());
-        assert!(check_grates(Path::new("/nowhere/home2"), &private).is_ok());
+        assert!(check_grates(Path::new("/nowhere"), &private, &[]).is_err());
+        assert!(check_grates(Path::new("/nowhere/home2"), &private, &[]).is_ok());
+        let folder = tempfile::tempdir().unwrap();
+        let (root, folders) = (folder.path().canonicalize().unwrap(), [folder.path().join("grates")]);
+        std::fs::create_dir(&folders[0]).unwrap();
+        let unchanged = [root.join("grates")];
+        assert!(check_grates(&root, &folders, &[]).is_err());
+        assert!(check_grates(&root, &folders, &unchanged).is_ok());
+        assert!(check_grates(&root, &folders, &[root.join("grates/a")]).is_err());
     }
 }

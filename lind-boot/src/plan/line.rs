@@ -16,18 +16,19 @@ use crate::named::{For, Named};
 
 /// The grates before the command.
 ///
-/// `notes` are the files in which the grates of a learning run note limits, addresses and files,
-/// `used` the one in which the amounts used are counted.
+/// `kept` says what else the write filter protects. `notes` are the files in which the grates of a
+/// learning run note limits, addresses and files, `used` the one in which the amounts used are
+/// counted.
 pub fn grates(
     options: &Options,
     policy: &Policy,
     volumes: &[Volume],
-    notes: Option<&[String; 3]>,
-    used: Option<&str>,
+    (kept, notes, used): (Vec<Setting>, Option<&[String; 3]>, Option<&str>),
 ) -> Result<Vec<Step>> {
     let mut line = before_files(options, policy, volumes, (notes, used))?;
     // The caller's own files stay usable: output may go to a file that the command could not open.
-    line.extend(filter(protection::settings(policy, volumes), policy).map(|step| step.with("--given", Value::Flag)));
+    let protected = [protection::settings(policy, volumes), kept].concat();
+    line.extend(filter(protected, policy).map(|step| step.with("--given", Value::Flag)));
     // The network's grate comes behind the write filter: it shall judge the program's own calls,
     // not those that a grate makes for the program.
     let own = own_sockets(volumes);
@@ -377,18 +378,18 @@ mod tests {
         let bytes = |text| Kind::Bytes.parse(text).ok();
         let amounts = Amounts { memory: bytes("1G"), disk: bytes("5M"), ..Amounts::default() };
         let options = Options { amounts, ..Options::default() };
-        let line = shown(&grates(&options, &policy, &[], None, None).unwrap());
+        let line = shown(&grates(&options, &policy, &[], (Vec::new(), None, None)).unwrap());
         assert_eq!(
             line,
             "resource_grate --memory=1G --cages=256 --files=4096 --write-bytes=file=5M net_grate --allow=any unix:/tmp/* \
              --allow=any unix:/home/user/* --allow=any unix:@* --loopback=own"
         );
         policy.network = Some(Network::Host);
-        assert!(!has(&grates(&options, &policy, &[], None, None).unwrap(), "net_grate"));
+        assert!(!has(&grates(&options, &policy, &[], (Vec::new(), None, None)).unwrap(), "net_grate"));
         let none = Options { network: Some(Network::None), ..Options::default() };
-        assert!(has(&grates(&none, &policy, &[], None, None).unwrap(), "net_grate"));
+        assert!(has(&grates(&none, &policy, &[], (Vec::new(), None, None)).unwrap(), "net_grate"));
         let both = Options { network: Some(Network::None), allow: vec!["a".into()], ..Options::default() };
-        assert!(grates(&both, &policy, &[], None, None).is_err());
+        assert!(grates(&both, &policy, &[], (Vec::new(), None, None)).is_err());
     }
 
     #[test]
@@ -430,7 +431,7 @@ mod tests {
             limits: Amounts { cages: Kind::Count.parse("5").ok(), ..Amounts::default() },
             ..Policy::default()
         };
-        let line = shown(&grates(&Options::default(), &policy, &[], Some(&notes), None).unwrap());
+        let line = shown(&grates(&Options::default(), &policy, &[], (Vec::new(), Some(&notes), None)).unwrap());
         assert!(
             line.contains("--cages=5 ") && !line.contains("--cages=1000000") && line.contains("--memory=1024T"),
             "{line}"

@@ -16,6 +16,7 @@ mod removal;
 mod resolved;
 mod root;
 mod table;
+mod unchanged;
 mod used;
 
 use std::convert::Infallible;
@@ -45,7 +46,8 @@ pub use lent::Lent;
 use mounts::Tree;
 use publish::Listeners;
 use root::Maker;
-pub use table::remove;
+pub use table::{remove, remove_at_end};
+use unchanged::Unchanged;
 pub use used::Used;
 
 /// The host name that programs see. The image's /etc/hosts has it, so no program asks the network
@@ -63,6 +65,8 @@ struct Sandbox {
     /// The command, with the guest's name of its program.
     command: Vec<OsString>,
     workdir: PathBuf,
+    /// Places in the volumes that no command may change.
+    unchanged: Vec<PathBuf>,
     env: Vec<OsString>,
     policy: String,
     learner: Option<Learner>,
@@ -161,11 +165,14 @@ pub fn run_program(options: &Options, words: &[OsString], attend: Attendant) -> 
 /// As for `run`.
 pub fn run_tool(volumes: Vec<(PathBuf, PathBuf, bool)>, words: Vec<OsString>) -> Result<Infallible, Failure> {
     let volume = |(host, guest, read_only)| Volume { host, guest, read_only, overlay: None };
+    let mut volumes: Vec<_> = volumes.into_iter().map(volume).collect();
+    let unchanged = Unchanged::find([], &volumes, &[])?;
+    volumes.extend(unchanged.volumes);
     let tree = Tree {
         image: config::root(None).context("cannot find the image with the tools (name it with --image DIR)")?,
         scratch: Vec::new(),
         tmpfs: Vec::new(),
-        volumes: volumes.into_iter().map(volume).collect(),
+        volumes,
         hidden: Vec::new(),
     };
     let sandbox = Sandbox {
@@ -175,6 +182,7 @@ pub fn run_tool(volumes: Vec<(PathBuf, PathBuf, bool)>, words: Vec<OsString>) ->
         own_grates: Vec::new(),
         command: words,
         workdir: "/".into(),
+        unchanged: unchanged.places,
         env: Vec::new(),
         policy: String::new(),
         learner: None,
@@ -286,6 +294,7 @@ impl Sandbox {
             verbose: options.verbose,
             grates: options.grates.clone(),
             mounted,
+            unchanged: self.unchanged,
             volumes,
             host_name: Some(options.hostname.clone().unwrap_or_else(|| HOST_NAME.to_owned())),
             command: Some(self.own_grates.len()),

@@ -12,6 +12,7 @@ use super::environment::environment;
 use super::learn::{Learner, Places};
 use super::mounts::Tree;
 use super::root::Maker;
+use super::unchanged::Unchanged;
 use super::{FIRST_OF_SESSION, Lent, Sandbox, Used};
 use crate::cli::sandbox::Options;
 use crate::plan::live;
@@ -56,7 +57,9 @@ impl Sandbox {
             .then(|| Used::new(line::limited(&options.amounts, &policy)).map(Arc::new))
             .transpose()?;
         let counted = used.as_ref().map(|used| used.path());
-        let mut grates = line::grates(options, &policy, &volumes, notes.as_ref(), counted.as_deref())?;
+        let unchanged = Unchanged::find(options.keep.iter().chain(&options.grates), &volumes, &tmpfs)?;
+        let more = (unchanged.settings(), notes.as_ref(), counted.as_deref());
+        let mut grates = line::grates(options, &policy, &volumes, more)?;
         if options.ask.is_some() || is_session {
             grates = live::made_live(grates);
         }
@@ -68,6 +71,7 @@ impl Sandbox {
             volume::ensure_grates_can_hold(&tmpfs, &volumes)?;
             grates.splice(0..0, line::in_memory(&tmpfs));
         }
+        volumes.extend(unchanged.volumes);
         let tree = tree(resolvers(options, &policy, &image, &volumes), image, tmpfs, volumes)?;
         if let Some(learner) = &mut learner {
             learner.within(policy, places(&tree), guests);
@@ -80,6 +84,7 @@ impl Sandbox {
             own_grates,
             command: std::iter::once(first).chain(arguments.iter().cloned()).collect(),
             workdir,
+            unchanged: unchanged.places,
             env,
             policy: name.to_owned(),
             learner,

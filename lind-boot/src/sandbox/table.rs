@@ -122,13 +122,16 @@ fn own_folder() -> Result<(PathBuf, PipeWriter)> {
     Err(why.context("cannot create a directory for the mounts: set XDG_RUNTIME_DIR to a directory of yours"))
 }
 
-/// Starts the process that removes a directory when this one has ended.
-fn remove_at_end(folder: &Path) -> Result<PipeWriter> {
+/// Starts the process that removes a directory or a socket when this one has ended.
+///
+/// # Errors
+/// The host's error.
+pub fn remove_at_end(path: &Path) -> Result<PipeWriter> {
     let program = crate::installed::program().context("cannot find the file of lind-boot itself (mount /proc)")?;
     let (end, open_end) = std::io::pipe()?;
     let started = Command::new(program)
         .arg("remove-at-end")
-        .arg(folder)
+        .arg(path)
         .current_dir("/")
         .stdin(end)
         .stdout(Stdio::null())
@@ -139,14 +142,19 @@ fn remove_at_end(folder: &Path) -> Result<PipeWriter> {
     match started {
         Ok(_) => Ok(open_end),
         Err(error) => {
-            let _ = std::fs::remove_dir_all(folder);
-            Err(error).context("cannot start the process that removes the directory of mounts")
+            let _ = removed(path);
+            Err(error).with_context(|| format!("cannot start the process that removes {}", path.display()))
         }
     }
 }
 
-/// Waits until no process can write to standard input any more, and removes the directory.
+/// Waits until no process can write to standard input any more, and removes the directory or the
+/// socket.
 pub fn remove(options: &RemoveAtEnd) {
     let _ = std::io::stdin().read_to_end(&mut Vec::new());
-    let _ = removal::remove(&options.folder);
+    let _ = removed(&options.path);
+}
+
+fn removed(path: &Path) -> Result<()> {
+    if path.symlink_metadata()?.is_dir() { removal::remove(path) } else { Ok(std::fs::remove_file(path)?) }
 }

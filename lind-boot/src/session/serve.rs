@@ -56,6 +56,8 @@ pub fn run_asking(run: &RunOptions) -> Result<Option<Infallible>, Failure> {
     let name = format!("run-{}", std::process::id());
     sandbox::run_attended(run, |surroundings, denials, used| {
         let listener = listen(&name)?;
+        // Behind the walls this process cannot remove it.
+        let open_end = sandbox::remove_at_end(&Place::of_user()?.socket(&name)?)?;
         // No program takes orders, so the other end stays open and silent.
         let (ours, theirs) = UnixStream::pair()?;
         let orders = Orders::new(ours)?;
@@ -64,7 +66,7 @@ pub fn run_asking(run: &RunOptions) -> Result<Option<Infallible>, Failure> {
         let about =
             About { name, idle: None, ask, surroundings, denials, meter, lent: Vec::new(), ready: None, parent: None };
         Ok(Box::new(move |kernel| {
-            std::mem::forget(theirs);
+            std::mem::forget((theirs, open_end));
             Server::new(kernel, listener, orders, about).start()
         }))
     })
