@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 from sessions import begin, listed, start, until
 from world import BOOT, SECONDS, Failed, World, holds, same
@@ -120,4 +121,34 @@ def what_ended_sessions_left_goes(world: World) -> None:
         raise Failed(f"left: {left(world)}")
 
 
-TESTS = [a_session_ends_with_its_starter, a_session_ends_with_a_process, where_a_session_is, what_ended_sessions_left_goes]
+def processes_of(name: str) -> list[str]:
+    """The processes with this word on their command line."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = path.read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if name.encode() in words and b"session" in words:
+            found.append(path.parent.name)
+    return found
+
+
+def a_start_that_is_interrupted_leaves_nothing(world: World) -> None:
+    """Whenever the signal comes: before the session is there, while it starts, or just when it is ready."""
+    name = f"interrupted-{os.getpid()}"
+    for step in range(16):
+        child = world.begin("session", "start", name, "-v", ".", *(("--mounts=kernel",) if step % 4 == 3 else ()))
+        time.sleep(step * 0.006)
+        child.send_signal((signal.SIGTERM, signal.SIGINT)[step % 2])
+        _, said = child.communicate(timeout=SECONDS)
+        if child.returncode == 0:
+            same("stop", world.boot("session", "stop", name).returncode, 0)
+        else:
+            same(f"{step}: {said}", child.returncode in (-signal.SIGTERM, -signal.SIGINT, 128 + signal.SIGTERM, 128 + signal.SIGINT), True)
+        until(f"{step}: processes end", lambda: processes_of(name) == [])
+        folder = world.runtime / "lind"
+        until(f"{step}: files go", lambda: not folder.exists() or os.listdir(folder) == [])
+
+
+TESTS = [a_start_that_is_interrupted_leaves_nothing, a_session_ends_with_its_starter, a_session_ends_with_a_process, where_a_session_is, what_ended_sessions_left_goes]

@@ -75,9 +75,11 @@ def answers(world: World) -> None:
                 same("session", third.said(), "ok")
                 same("for others", fourth.does(f"connect {port}"), "ok")
                 same("a newer answer counts", other.does(f"connect {port}"), "ok")
-            for keys, part in (({"number": 99, "answer": "once"}, "question 99 does not wait"), ({"number": number, "answer": "once"}, "does not wait"),
-                               ({"number": 1, "answer": "yes"}, "answer: expected once, program, session or no"), ({"answer": "no"}, "number: expected")):
-                refused(f"{keys}", lambda keys=keys: answering.ask("answer", **keys), part)
+            for keys, part, errno in (({"number": 99, "answer": "once"}, "question 99 does not wait", "ESRCH"),
+                                      ({"number": number, "answer": "once"}, "does not wait", "ESRCH"),
+                                      ({"number": 1, "answer": "yes"}, "answer: expected once, program, session or no", None),
+                                      ({"answer": "no"}, "number: expected", None)):
+                refused(f"{keys}", lambda keys=keys: answering.ask("answer", **keys), part, errno)
             settled(asked)
             same("ends the following", asked.ask("list"), {"done": True})
 
@@ -248,6 +250,10 @@ def a_run_asks(world: World) -> None:
     same(f"answer: {done.stderr}", done.returncode, 0)
     out, _ = child.communicate(timeout=60)
     holds("written", out, "ok")
+    end = time.monotonic() + 20
+    while (left := list((world.runtime / "lind").glob("run-*"))) and time.monotonic() < end:
+        time.sleep(0.01)
+    same("its socket goes with it", left, [])
     same("there", target.exists(), True)
 
 

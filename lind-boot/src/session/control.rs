@@ -7,6 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::net::UnixStream;
 use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
 use lind_engine::signal::outside::Outside;
@@ -36,15 +37,18 @@ pub fn start(start: &Start) -> Result<(), Failure> {
     }
     // Files that cannot be removed are not in the way.
     let _ = place.sweep();
-    let mut log = open_log(&place, &start.name).context("cannot open the session's log")?;
     let signals = Outside::hold_ending().context("cannot receive signals")?;
+    let mut log = open_log(&place, &start.name).context("cannot open the session's log")?;
     let parent = start.die_with_parent.map(Parent::find).transpose()?;
     let mut child = spawn(&log, parent.as_ref()).context("cannot start the session")?;
     let mut line = String::new();
     if let Some(out) = child.stdout.take() {
         // A file of its own, because writes to the log move the offset of the other one.
         let shown = File::open(place.log(&start.name)?).context("cannot open the session's log")?;
-        await_news(&out, (&signals, shown), parent.as_ref(), &child)?;
+        if let Err(failure) = await_news(&out, (&signals, shown), parent.as_ref()) {
+            give_up(&mut child, &place, &start.name);
+            return Err(failure);
+        }
         // Only one line: other processes of the session may hold the pipe open.
         let _ = BufReader::new(out).read_line(&mut line);
     }
@@ -93,22 +97,36 @@ fn show_progress(log: &mut BufReader<File>) {
     }
 }
 
-/// Waits until the session prints something or ends. A signal that ends this process ends the
-/// session too, which may still be compiling.
+/// How long a session has to end that nobody waits for any more, in looks at it.
+const PATIENCE: u32 = 500;
+
+/// Ends a session that has not started yet, with its files.
+fn give_up(child: &mut Child, place: &Place, name: &str) {
+    if let Some(session) = Pid::from_raw(child.id().cast_signed()) {
+        let _ = kill_process(session, rustix::process::Signal::TERM);
+    }
+    for _ in 0..PATIENCE {
+        if !matches!(child.try_wait(), Ok(None)) {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    // No command has run in it, so nothing is lost.
+    let _ = child.kill();
+    let _ = child.wait();
+    let Ok(_lock) = place.lock() else { return };
+    if matches!(place.connect(name), Ok(None)) {
+        place.forget(name);
+        let _ = place.log(name).map(std::fs::remove_file);
+    }
+}
+
+/// Waits until the session prints something or ends. It fails if a signal comes that ends this
+/// process, since the session may still be compiling.
 ///
 /// # Errors
 /// The status of a program that the signal has ended.
-fn await_news(
-    out: &ChildStdout,
-    (signals, log): (&Outside, File),
-    parent: Option<&Parent>,
-    child: &Child,
-) -> Result<(), Failure> {
-    let end = || {
-        if let Some(session) = Pid::from_raw(child.id().cast_signed()) {
-            let _ = kill_process(session, rustix::process::Signal::TERM);
-        }
-    };
+fn await_news(out: &ChildStdout, (signals, log): (&Outside, File), parent: Option<&Parent>) -> Result<(), Failure> {
     let mut log = BufReader::new(log);
     loop {
         show_progress(&mut log);
@@ -118,7 +136,6 @@ fn await_news(
             continue;
         }
         if let Some((number, _)) = signals.next() {
-            end();
             return Err(Failure {
                 reason: anyhow!("the session was not started: interrupted by signal {number}"),
                 status: 128 + number,
@@ -126,7 +143,6 @@ fn await_news(
         }
         let [news, _, parent @ ..] = &files[..] else { return Ok(()) };
         if parent.iter().any(|parent| !parent.revents().is_empty()) {
-            end();
             return Err(anyhow!("the session was not started: the process of --die-with-parent has ended").into());
         }
         if !news.revents().is_empty() {
