@@ -24,6 +24,7 @@ WORDS = [
     (r"\bStopAsyncIteration\b", "StopIteration"),
     (r"\b__a(enter|exit|iter|next)__\b", r"__\1__"),
     (r"\b_async\b", "_sync"),
+    (r"\basync_([a-z]+)\b", r"\1"),
 ]
 
 

@@ -27,6 +27,11 @@ class Deadline:
         return Deadline(seconds if left is None else min(seconds, left))
 
     @property
+    def rest(self) -> float:
+        """How many seconds are left, 0 if none are."""
+        return float("inf") if self._end is None else max(self._end - time.monotonic(), 0.0)
+
+    @property
     def is_over(self) -> bool:
         """Whether it has passed."""
         return self._end is not None and time.monotonic() >= self._end

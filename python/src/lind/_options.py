@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import sys
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypedDict
+
+from ._runtime import program
 
 Path = str | os.PathLike[str]
 Amount = str | int | float
@@ -31,6 +34,8 @@ class SandboxOptions(TypedDict, total=False):
         "host": commands use the host's network.
     idle
         Seconds after which a sandbox ends that nobody has used.
+    ask
+        Seconds that a call waits for an answer which would be denied (`on_question`); without it such calls are denied at once.
     image
         The directory with the tools, or the name of an image that a package brings, as "full" of lind-sandbox-image-full.
     tmpfs, hostname, publish, read_only, grates, mounts
@@ -55,6 +60,7 @@ class SandboxOptions(TypedDict, total=False):
     workdir: Path | None
     network: str | None
     idle: Amount | None
+    ask: Amount | None
     tmpfs: Sequence[str]
     image: Path | None
     hostname: str | None
@@ -67,13 +73,43 @@ class SandboxOptions(TypedDict, total=False):
     start_timeout: float
 
 
-def _volumes(given: Mapping[Path, str] | Iterable[Path]) -> Iterator[str]:
+class ConnectOptions(TypedDict, total=False):
+    """The keywords of `Sandbox.connect`, as those of `Sandbox`."""
+
+    env: Mapping[str, str]
+    shell: str
+    request_timeout: float
+
+
+def _volumes(given: Mapping[Path, str] | Iterable[Path]) -> dict[str, str]:
+    """The directories, and how each is seen."""
     if isinstance(given, (str, os.PathLike)):
         raise TypeError(f"volumes: expected a mapping, as {{{os.fspath(given)!r}: 'overlay'}}")
     if not isinstance(given, Mapping):
         given = dict.fromkeys(given, "rw")
-    for host, how in given.items():
-        yield f"{os.fspath(host)}:{how}"
+    return {os.fspath(host): how for host, how in given.items()}
+
+
+def _time(given: Amount | None) -> str | None:
+    """A time, of which numbers are seconds."""
+    return given if given is None or isinstance(given, str) else f"{round(given * 1000)}ms"
+
+
+# The places that an environment takes its code from, where it is itself a volume.
+_ENVIRONMENT = ("bin", "lib", "lib64", "pyvenv.cfg")
+
+
+def trusted(volumes: Iterable[str]) -> list[str]:
+    """The places in these directories that this program takes its code from: a command that could change them would change what runs outside."""
+    shown = {folder for volume in volumes for folder in (os.path.realpath(volume), os.path.abspath(volume))}
+    places = [os.fspath(program()), os.path.dirname(os.path.abspath(__file__))]
+    for prefix in {sys.prefix, sys.base_prefix}:
+        places += [prefix, *(os.path.join(prefix, name) for name in _ENVIRONMENT if prefix in shown)]
+    return sorted({place for place in places if any(_is_below(path, folder) for path in (place, os.path.realpath(place)) for folder in shown)})
+
+
+def _is_below(place: str, folder: str) -> bool:
+    return place != folder and os.path.commonpath([os.path.abspath(place), folder]) == folder
 
 
 @dataclass(frozen=True)
@@ -92,6 +128,7 @@ class Options:
     workdir: Path | None = None
     network: str | None = None
     idle: Amount | None = None
+    ask: Amount | None = None
     tmpfs: Sequence[str] = ()
     image: Path | None = None
     hostname: str | None = None
@@ -109,10 +146,12 @@ class Options:
         for name, values in many.items():
             if isinstance(values, str):
                 raise TypeError(f"{name}: expected a list, as [{values!r}]")
-        pairs = [("volume", volume) for volume in _volumes(self.volumes)]
+        volumes = _volumes(self.volumes)
+        pairs = [("volume", f"{host}:{how}") for host, how in volumes.items()]
+        pairs += [("keep", place) for place in trusted(volumes)]
         pairs += [(name, value) for name, values in many.items() for value in values]
         one = {"policy": self.policy, "workdir": self.workdir, "network": self.network, "hostname": self.hostname,
-               "mounts": self.mounts, "idle": self.idle, **self.limits()}
+               "mounts": self.mounts, "idle": _time(self.idle), "ask": _time(self.ask), **self.limits()}
         pairs += [(name, os.fspath(value) if isinstance(value, os.PathLike) else str(value)) for name, value in one.items() if value is not None]
         return [f"--{name}={value}" for name, value in pairs] + (["--read-only"] if self.read_only else [])
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from ._messages import ProtocolError, encode, text
 from .errors import SandboxError
+from .results import SessionInfo
 
 # A wheel brings bin/lind-boot, and lib/lind with grates, image and compiled code.
 BUNDLE = Path(__file__).parent / "_bundle"
@@ -60,6 +61,11 @@ class Started:
             return cls(text(about["name"]), int(about["pid"]), text(about["socket"]), text(about["log"]), os.getpid())
         except (ValueError, TypeError, KeyError, ProtocolError):
             raise SandboxError(f"lind-boot does not say where its session is: {said!r}") from None
+
+    @classmethod
+    def found(cls, about: SessionInfo) -> Started:
+        """A session that something else has started, and that this process does not end."""
+        return cls(about.name, about.pid, about.socket, about.socket.removesuffix("sock") + "log", 0)
 
     @property
     def is_own(self) -> bool:

@@ -3,6 +3,7 @@
     LindError
     ├── SandboxError          the sandbox cannot be started, has ended, or does not answer
     ├── RequestError          the session refuses a request
+    │   ├── ApplyError            not all changes of an overlay were applied
     │   └── CommandNotStarted     the command cannot be started, as a missing program
     ├── TimeoutExpired        the time was over; also a TimeoutError
     ├── CommandError          the command failed, and `check=True` was given
@@ -24,9 +25,9 @@ from typing import TYPE_CHECKING, Any
 from ._messages import text, text_or_none
 
 if TYPE_CHECKING:
-    from .results import Result
+    from .results import Applied, Result
 
-__all__ = ["CommandError", "CommandNotStarted", "DeniedError", "ExistsError", "FileError", "IsDirectoryError", "LindError", "NotDirectoryError",
+__all__ = ["ApplyError", "CommandError", "CommandNotStarted", "DeniedError", "ExistsError", "FileError", "IsDirectoryError", "LindError", "NotDirectoryError",
            "NotFoundError", "RequestError", "SandboxError", "TimeoutExpired"]
 
 
@@ -53,6 +54,14 @@ class RequestError(LindError):
 
 class CommandNotStarted(RequestError):
     """A command cannot be started. `status` is 127 for a program that does not exist, 126 for one that cannot be executed."""
+
+
+class ApplyError(RequestError):
+    """Not all changes of an overlay were applied. `applied` says which were, and why the others were not."""
+
+    def __init__(self, message: str, status: int, applied: Applied) -> None:
+        super().__init__(message, status)
+        self.applied = applied
 
 
 class TimeoutExpired(LindError, TimeoutError):

@@ -10,8 +10,9 @@ from datetime import datetime, timezone
 from typing import Any
 
 from ._messages import ProtocolError, text, text_or_none
+from .errors import shown
 
-__all__ = ["Amount", "Change", "CommandInfo", "Copied", "Denial", "Difference", "FileInfo", "Output", "Policy", "Result", "Rule", "Stats"]
+__all__ = ["Amount", "Applied", "Change", "CommandInfo", "Copied", "Denial", "Difference", "FileInfo", "HeldCall", "Output", "Policy", "Refusal", "Result", "Rule", "SessionInfo", "Stats"]
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,31 @@ class Denial:
     def limit(self) -> str | None:
         """The name of the limit that was reached, if it is one."""
         return self.rule.removeprefix("limit ") if self.rule.startswith("limit ") else None
+
+
+@dataclass(frozen=True)
+class HeldCall:
+    """A call that waits until somebody says whether it is denied.
+
+    `about` is what an answer is about: a path, or the host and port. `arguments`, `rule`, `hint` and `instead` are as in a `Denial`. `pid` is the number
+    of the process in the sandbox. `seconds` are those that were left when this was said. Names are of the guest's making; `str` escapes them.
+    """
+
+    number: int
+    seconds: float
+    about: str
+    grate: str
+    rule: str
+    program: str
+    pid: int
+    arguments: str
+    call: str | None = None
+    hint: str | None = None
+    instead: str | None = None
+
+    def __str__(self) -> str:
+        about = "" if self.arguments.endswith(self.about) else f" ({self.about})"
+        return shown(f"{self.program} ({self.pid}): {self.arguments}{about}: {self.rule}")
 
 
 @dataclass(frozen=True)
@@ -218,6 +244,36 @@ class Difference:
 
 
 @dataclass(frozen=True)
+class Refusal:
+    """A change that is not applied, or not all of it, and why."""
+
+    change: Difference
+    why: str
+
+
+@dataclass(frozen=True)
+class Applied:
+    """The result of `apply`: the changes that are in the directory now, or would be with `dry_run`, and those that are not. `finished` is whether all
+    that was begun has come to its end; otherwise the next `apply` goes on."""
+
+    changes: tuple[Difference, ...] = ()
+    refused: tuple[Refusal, ...] = ()
+    finished: bool = True
+    dry_run: bool = False
+
+
+@dataclass(frozen=True)
+class SessionInfo:
+    """A session that runs: its name, for `Sandbox.connect`, its process, how long it has been up, and how many commands run in it."""
+
+    name: str
+    pid: int
+    seconds: float
+    commands: int
+    socket: str = field(repr=False)
+
+
+@dataclass(frozen=True)
 class Rule:
     """A rule that was added while the sandbox runs. `once` is whether its one use is left, `seconds` how long it holds still, or None."""
 
@@ -331,6 +387,27 @@ def _denial(value: object) -> Denial:
                   _number(keys, "times"))
 
 
+def read_questions(value: object) -> tuple[HeldCall, ...]:
+    """The calls that wait."""
+    if not isinstance(value, list):
+        raise ProtocolError(f"questions: expected a list, not {value!r}")
+    return tuple(read_question(entry) for entry in value)
+
+
+def read_question(value: object) -> HeldCall:
+    """A call that waits."""
+    keys = _object(value)
+    about, grate, rule, program, arguments = (text(keys.get(key)) for key in ("about", "grate", "rule", "program", "arguments"))
+    call, hint, instead = (text_or_none(keys.get(key)) for key in ("call", "hint", "instead"))
+    return HeldCall(_number(keys, "number"), _seconds(keys, "seconds"), about, grate, rule, program, _number(keys, "cage"), arguments, call, hint, instead)
+
+
+def read_settled(value: object) -> tuple[int, str]:
+    """The number of a call that does not wait any more, and how that ended: "yes", "no" or "late"."""
+    keys = _object(value)
+    return _number(keys, "number"), text(keys.get("answer"))
+
+
 def read_stats(keys: Mapping[str, Any]) -> Stats:
     """The answer to `stats`."""
 
@@ -374,9 +451,53 @@ def _rule(keys: Mapping[str, Any]) -> Rule:
 
 def read_differences(printed: str) -> list[Difference]:
     """The output of `lind-boot session diff --json`."""
-    entries = json.loads(printed)
+    return _differences(_parsed(printed), "diff")
+
+
+def read_discarded(printed: str) -> list[Difference]:
+    """The output of `lind-boot session discard --json`."""
+    return _differences(_object(_parsed(printed)).get("discarded"), "discarded")
+
+
+def read_applied(printed: str) -> Applied:
+    """The output of `lind-boot session apply --json`."""
+    keys = _object(_parsed(printed))
+    refused = keys.get("refused")
+    if not isinstance(refused, list):
+        raise ProtocolError("refused: expected a list")
+    refusals = tuple(Refusal(_difference(_object(entry)), text(entry.get("why"))) for entry in refused)
+    return Applied(tuple(_differences(keys.get("applied"), "applied")), refusals, keys.get("finished") is True, keys.get("dry_run") is True)
+
+
+def read_snapshot(printed: str) -> str:
+    """The output of `lind-boot session snapshot --json` and `rollback --json`."""
+    return text(_object(_parsed(printed)).get("snapshot"))
+
+
+def read_sessions(printed: str) -> list[SessionInfo]:
+    """The output of `lind-boot session ls --json`."""
+    entries = _parsed(printed)
     if not isinstance(entries, list):
-        raise ProtocolError("diff: expected a list")
+        raise ProtocolError("sessions: expected a list")
+    return [_session(_object(entry)) for entry in entries]
+
+
+def _session(keys: Mapping[str, Any]) -> SessionInfo:
+    commands = keys.get("commands")
+    count = len(commands) if isinstance(commands, list) else 0
+    return SessionInfo(text(keys.get("name")), _number(keys, "pid"), _seconds(keys, "seconds"), count, text(keys.get("socket")))
+
+
+def _parsed(printed: str) -> object:
+    try:
+        return json.loads(printed)
+    except ValueError as why:
+        raise ProtocolError(f"lind-boot does not print JSON: {why}") from None
+
+
+def _differences(entries: object, what: str) -> list[Difference]:
+    if not isinstance(entries, list):
+        raise ProtocolError(f"{what}: expected a list")
     return [_difference(_object(entry)) for entry in entries]
 
 

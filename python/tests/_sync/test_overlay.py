@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lind import Sandbox, RequestError
+from lind import ApplyError, Sandbox, RequestError
 
 
 def test_changes_are_looked_at_and_applied(project: Path) -> None:
@@ -20,11 +20,36 @@ def test_changes_are_looked_at_and_applied(project: Path) -> None:
         assert [(change.path, change.type, change.size) for change in sandbox.diff(["new"])] == [("new", "file", 4)]
         assert "+more" in sandbox.patch(["kept"])
         assert (project / "old").exists() and not (project / "new").exists()
-        sandbox.apply(["new"])
+        planned = sandbox.apply(["new"], dry_run=True)
+        assert planned.dry_run and not (project / "new").exists()
+        applied = sandbox.apply(["new"])
+        assert [(change.kind, change.path, change.size) for change in applied.changes] == [("A", "new", 4)]
+        assert (applied.refused, applied.finished, planned.changes) == ((), True, applied.changes)
         assert (project / "new").read_text() == "new\n"
-        sandbox.discard(["old"])
+        assert [(change.kind, change.path) for change in sandbox.discard(["old"])] == [("D", "old")]
         assert (sandbox.run("cat old", check=True)).stdout == "old\n"
         assert [change.path for change in sandbox.diff()] == ["kept"]
+
+
+def test_changes_that_cannot_be_applied(project: Path) -> None:
+    for name in ("both", "one"):
+        (project / name).write_text("old\n")
+    with Sandbox(volumes={".": "overlay"}) as sandbox:
+        sandbox.run("echo 1 >both; echo 1 >one", check=True)
+        (project / "both").write_text("somebody else's\n")
+        for dry_run in (False, True):
+            try:
+                applied = sandbox.apply(dry_run=dry_run)
+            except ApplyError as error:
+                applied = error.applied
+                assert "both: has been changed in the directory too" in str(error) and not dry_run
+            assert [(refusal.change.path, refusal.why) for refusal in applied.refused] == [("both", "has been changed in the directory too")]
+            assert applied.changes == () and (project / "one").read_text() == "old\n"
+        assert [change.path for change in (sandbox.apply(force=True)).changes] == ["both", "one"]
+        assert (project / "both").read_text() == "1\n"
+        with pytest.raises(RequestError) as caught:
+            sandbox.apply(["nothing"])
+        assert "nothing" in str(caught.value)
 
 
 def test_snapshots(project: Path) -> None:
@@ -33,7 +58,7 @@ def test_snapshots(project: Path) -> None:
         first = sandbox.snapshot()
         sandbox.run("echo 2 >file; echo 3 >other", check=True)
         assert sandbox.snapshot("second") == "second"
-        sandbox.rollback(first)
+        assert sandbox.rollback(first) == first
         assert (sandbox.run("cat file; ls", check=True)).stdout == "1\nfile\n"
         sandbox.rollback("second")
         assert (sandbox.run("cat file other", check=True)).stdout == "2\n3\n"

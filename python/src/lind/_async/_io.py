@@ -7,12 +7,13 @@ import inspect
 import os
 import subprocess
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from typing import TypeVar
+from typing import TypeVar, Union
 
 from .. import _forks
 from .._deadline import Deadline
 
 T = TypeVar("T")
+R = TypeVar("R")
 SIZE = 256 << 10
 
 AsyncLock = asyncio.Lock
@@ -67,11 +68,14 @@ class AsyncStream:
         _forks.blind(-1 if socket is None else socket.fileno())
 
 
-async def call(callback: Callable[[T], object], argument: T) -> None:
-    """Calls back; waits for it if it is a coroutine."""
+# The value of a function that may be a coroutine.
+Returned = Union[R, Awaitable[R]]  # noqa: UP007
+
+
+async def call(callback: Callable[[T], Returned[R]], argument: T) -> R:
+    """Calls back; waits for it if it is a coroutine. Returns what it does."""
     done = callback(argument)
-    if inspect.isawaitable(done):
-        await done
+    return await done if inspect.isawaitable(done) else done
 
 
 _tasks: set[asyncio.Task[None]] = set()

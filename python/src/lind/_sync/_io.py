@@ -9,12 +9,13 @@ import subprocess
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import Annotated, TypeVar
 
 from .. import _forks
 from .._deadline import Deadline
 
 T = TypeVar("T")
+R = TypeVar("R")
 SIZE = 256 << 10
 # The most that is read while something is sent.
 EARLY = 8 << 20
@@ -104,9 +105,13 @@ class Stream:
         return events[0][1]
 
 
-def call(callback: Callable[[T], object], argument: T) -> None:
+# The value of a function; that of asyncio may be one of a coroutine.
+Returned = Annotated[R, "at once"]
+
+
+def call(callback: Callable[[T], Returned[R]], argument: T) -> R:
     """Calls back."""
-    callback(argument)
+    return callback(argument)
 
 
 def spawn(work: Callable[[T], None], argument: T) -> None:

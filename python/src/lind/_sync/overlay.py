@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 from .._deadline import Deadline
 from .._runtime import program, why
-from ..errors import RequestError, TimeoutExpired
-from ..results import Difference, read_differences
+from ..errors import ApplyError, RequestError, TimeoutExpired
+from ..results import Applied, Difference, read_applied, read_differences
 from ._io import execute
 from .session import Session
 
@@ -25,17 +25,30 @@ class Overlays:
 
     def command(self, verb: str, volume: Volume, timeout: float | None, *words: str | os.PathLike[str], options: Sequence[str] = ()) -> str:
         """Runs one of the commands, and returns what it prints."""
-        self._session.open()
-        seconds = self._session.options.request_timeout if timeout is None else timeout
-        given = [*options, *([f"--volume={os.path.abspath(volume)}"] if volume is not None else [])]
-        try:
-            status, out, errors = execute([str(program()), "session", verb, *given, "--", self._session.started.name, *words], Deadline(seconds))
-        except TimeoutError:
-            raise TimeoutExpired(verb, seconds) from None
+        status, out, errors = self._execute(verb, volume, timeout, words, options)
         if status != 0:
             raise RequestError(why(errors), status)
         return out
 
+    def _execute(self, verb: str, volume: Volume, timeout: float | None, words: Paths, options: Sequence[str]) -> tuple[int, str, str]:
+        self._session.open()
+        seconds = self._session.options.request_timeout if timeout is None else timeout
+        given = [*options, *([f"--volume={os.path.abspath(volume)}"] if volume is not None else [])]
+        try:
+            return execute([str(program()), "session", verb, *given, "--", self._session.started.name, *words], Deadline(seconds))
+        except TimeoutError:
+            raise TimeoutExpired(verb, seconds) from None
+
     def differences(self, paths: Paths, volume: Volume, timeout: float | None) -> list[Difference]:
         """The changes as objects."""
         return read_differences(self.command("diff", volume, timeout, *paths, options=["--json"]))
+
+    def apply(self, paths: Paths, volume: Volume, timeout: float | None, options: Sequence[str]) -> Applied:
+        """Applies changes."""
+        status, out, errors = self._execute("apply", volume, timeout, paths, ["--json", *options])
+        if status != 0 and not out:
+            raise RequestError(why(errors), status)
+        applied = read_applied(out)
+        if status != 0 and not applied.dry_run:
+            raise ApplyError(why(errors), status, applied)
+        return applied

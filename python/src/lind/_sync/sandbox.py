@@ -13,18 +13,34 @@ from .._deadline import Deadline
 from .._messages import word
 from .._options import Amount, Options, limits
 from ..errors import CommandError, CommandNotStarted, RequestError, TimeoutExpired
-from ..results import CommandInfo, Denial, Difference, Policy, Result, Stats, read_command, read_denials, read_policy, read_stats
-from ._io import spawn
+from ..results import (
+    Applied,
+    CommandInfo,
+    Denial,
+    Difference,
+    Policy,
+    Result,
+    Stats,
+    read_command,
+    read_denials,
+    read_discarded,
+    read_policy,
+    read_questions,
+    read_snapshot,
+    read_stats,
+)
+from ._io import Returned, spawn
 from .denials import Denials
 from .files import Files
 from .overlay import Overlays, Paths, Volume
 from .process import KEPT, Process
+from .questions import Answer, Question, Questions
 from .session import Session
 
 if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
 
-    from .._options import SandboxOptions
+    from .._options import ConnectOptions, SandboxOptions
 
 Command = str | Sequence[str | bytes]
 
@@ -46,6 +62,23 @@ class Sandbox:
         self.files = Files(self._session)
         self._overlays = Overlays(self._session)
 
+    @classmethod
+    def connect(cls, name: str, **options: Unpack[ConnectOptions]) -> Self:
+        """Connects to a session that runs already, as `lind-boot session start` or another program has started it. To close it leaves it running; `stop`
+        ends it. The keywords are `env`, `shell` and `request_timeout`, as for a sandbox of one's own.
+
+        >>> with Sandbox() as sandbox:
+        ...     sandbox.files.write("/tmp/note", "some text")
+        ...     with Sandbox.connect(sandbox.name) as same:
+        ...         text = same.files.read_text("/tmp/note")
+        ...     result = sandbox.run("echo it runs on")
+        >>> text, result.stdout
+        ('some text', 'it runs on\\n')
+        """
+        sandbox = cls(**options)
+        sandbox._session.find(name)
+        return sandbox
+
     @property
     def name(self) -> str:
         """The name of its session, for `lind-boot session`."""
@@ -56,8 +89,12 @@ class Sandbox:
         self._session.open()
 
     def close(self, timeout: float = 15.0) -> None:
-        """Ends the sandbox with all that runs in it, and removes what it has on the host."""
+        """Ends the sandbox with all that runs in it, and removes what it has on the host. If it was connected to, it is left as it is."""
         self._session.close(timeout)
+
+    def stop(self, timeout: float = 15.0) -> None:
+        """Ends the sandbox with all that runs in it, also if it was connected to."""
+        self._session.close(timeout, stop=True)
 
     def __enter__(self) -> Self:
         self.open()
@@ -192,6 +229,35 @@ class Sandbox:
         """Has a function called for each call that is denied from now on, until the sandbox ends."""
         spawn((self.follow_denials()).tell, callback)
 
+    def questions(self, timeout: float | None = None) -> list[Question]:
+        """The calls that wait for an answer, in a sandbox with `ask`."""
+        message = self._session.ask(timeout, do="questions")
+        return [Question(self._session, about) for about in read_questions(message.keys.get("questions"))]
+
+    def follow_questions(self, timeout: float | None = None) -> Questions:
+        """The calls that wait for an answer, now and later, in a sandbox with `ask`."""
+        self._session.open()
+        deadline = Deadline(self._options.request_timeout if timeout is None else timeout)
+        connection = self._session.connect(deadline)
+        try:
+            first = connection.ask(deadline, do="questions", follow=True)
+            return Questions(self._session, connection, read_questions(first.keys.get("questions")))
+        except BaseException:
+            connection.close()
+            raise
+
+    def on_question(self, callback: Callable[[Question], Returned[Answer | None]]) -> None:
+        """Has a function called for each call that waits for an answer, now and later, until the sandbox ends. It returns the answer; if it
+        returns None, somebody else answers, as by `Question.answer`. If it fails, the answer is "no". It may be called for several calls at once.
+
+        >>> with Sandbox(ask=60) as sandbox:
+        ...     sandbox.on_question(lambda question: "no" if question.about.grate == "net" else "once")
+        ...     result = sandbox.run(": </dev/tcp/192.0.2.1/80")
+        >>> [denial.arguments for denial in result.denials]
+        ['connect tcp 192.0.2.1:80']
+        """
+        spawn((self.follow_questions()).tell, callback)
+
     def allow(self, rule: str, *, once: bool = False, seconds: float | None = None, timeout: float | None = None) -> int:
         """Allows something more, for the next call of each command: a host, as "example.org:443", or a rule of the net grate. Once, or for so many
         seconds. Returns the number of the rule."""
@@ -225,23 +291,26 @@ class Sandbox:
         """The changes as git writes them."""
         return self._overlays.command("diff", volume, timeout, *paths, options=["--patch"])
 
-    def apply(self, paths: Paths = (), *, volume: Volume = None, force: bool = False, timeout: float | None = None) -> None:
-        """Makes the changes in the directory itself. With `force` also where the directory's own files have changed meanwhile."""
-        self._overlays.command("apply", volume, timeout, *paths, options=["--force"] if force else [])
+    def apply(
+        self, paths: Paths = (), *, volume: Volume = None, force: bool = False, dry_run: bool = False, timeout: float | None = None
+    ) -> Applied:
+        """Makes the changes in the directory itself, and returns them. With `force` also where the directory's own files have changed meanwhile. If some
+        cannot be made, it raises ApplyError, which has both. With `dry_run` nothing is changed, and nothing raised for what could not be."""
+        chosen = [word for word, on in (("--force", force), ("--dry-run", dry_run)) if on]
+        return self._overlays.apply(paths, volume, timeout, chosen)
 
-    def discard(self, paths: Paths = (), *, volume: Volume = None, timeout: float | None = None) -> None:
-        """Throws the changes away."""
-        self._overlays.command("discard", volume, timeout, *paths)
+    def discard(self, paths: Paths = (), *, volume: Volume = None, timeout: float | None = None) -> list[Difference]:
+        """Throws the changes away, and returns them."""
+        return read_discarded(self._overlays.command("discard", volume, timeout, *paths, options=["--json"]))
 
     def snapshot(self, name: str | None = None, *, volume: Volume = None, timeout: float | None = None) -> str:
         """Keeps the present state of an overlay under a name, for `rollback`. Returns the name."""
         label = name or f"snapshot-{secrets.token_hex(4)}"
-        self._overlays.command("snapshot", volume, timeout, label)
-        return label
+        return read_snapshot(self._overlays.command("snapshot", volume, timeout, label, options=["--json"]))
 
-    def rollback(self, name: str, *, volume: Volume = None, timeout: float | None = None) -> None:
-        """Brings the overlay back to a state that `snapshot` has kept."""
-        self._overlays.command("rollback", volume, timeout, name)
+    def rollback(self, name: str, *, volume: Volume = None, timeout: float | None = None) -> str:
+        """Brings the overlay back to a state that `snapshot` has kept. Returns its name."""
+        return read_snapshot(self._overlays.command("rollback", volume, timeout, name, options=["--json"]))
 
     def _change(self, timeout: float | None, **keys: Any) -> int:
         number = (self._session.ask(timeout, **keys)).keys.get("number")

@@ -15,7 +15,8 @@ from .._images import find
 from .._messages import Message
 from .._options import Options
 from .._runtime import Started, forget, give_up, new_name, program, why
-from ..errors import LindError, SandboxError, TimeoutExpired
+from ..errors import LindError, RequestError, SandboxError, TimeoutExpired, shown
+from ..results import SessionInfo, read_sessions
 from ._io import Lock, Semaphore, execute
 from .connection import Connection
 
@@ -30,6 +31,23 @@ SILENCE, ANSWER = 30.0, 10.0
 # The seconds that a start has to end which nobody waits for any more. A session is told to end when
 # it has started: earlier it may miss that.
 PATIENCE = 10.0
+
+
+def sessions(timeout: float = 60.0) -> list[SessionInfo]:
+    """The sessions of this user that run.
+
+    >>> with Sandbox() as sandbox:
+    ...     found = [session.name for session in sessions()]
+    >>> sandbox.name in found
+    True
+    """
+    try:
+        status, said, errors = execute([str(program()), "session", "ls", "--json"], Deadline(timeout))
+    except TimeoutError:
+        raise TimeoutExpired("session ls", timeout) from None
+    if status != 0:
+        raise SandboxError(f"sessions cannot be listed: {why(errors)}")
+    return read_sessions(said)
 
 
 class Session:
@@ -80,15 +98,26 @@ class Session:
             raise SandboxError(f"the sandbox cannot be started: {why(errors)}")
         return Started.read(said)
 
-    def close(self, timeout: float) -> None:
-        """Ends it. Commands that still run are killed."""
+    def find(self, name: str) -> None:
+        """Connects to one that runs already, instead of a start."""
+        found = [about for about in sessions(self.options.request_timeout) if about.name == name]
+        if not found:
+            raise SandboxError(f"no session {shown(name)} runs: `lind.sessions()` lists those of this user")
+        self._started = Started.found(found[0])
+        try:
+            self.ask(None, do="hello")
+        except RequestError as why:
+            raise SandboxError(f"session {shown(name)}: {why}") from None
+
+    def close(self, timeout: float, stop: bool = False) -> None:
+        """Ends it if this process has started it, or with `stop`. Commands that still run are killed."""
         with self._lock:
             started, was_closed = self._started, self._closed
             self._closed = True
             if started is None or was_closed:
                 return
             try:
-                if started.is_own:
+                if started.is_own or stop:
                     self._stop(Deadline(timeout))
             except (LindError, OSError):
                 # It has ended already, or will with this process.
