@@ -4,7 +4,8 @@
     scripts/sdk_test.py [--source] [NAME]...
 
 An adapter is python/src/lind/adapters/NAME.py. python/tests/adapters/NAME.txt pins what it is tested with, by hashes, and
-python/tests/adapters/test_NAME.py are its tests: the framework's own, where it has some that can be pointed at a sandbox. Where
+python/tests/adapters/test_NAME.py are its tests: the framework's own, where it has some that can be pointed at a sandbox. The examples of its
+docstrings are run too. Where
 NAME.sdist.txt names a source archive, the framework's tests are taken from that. Its types are checked, and the example
 python/examples/with_NAME.py has to exit with 0. Environments are kept in build/python/NAME; where
 NAME.in begins with `# python 3.12`, they have that Python. The package is that of the wheel in dist; with --source, or without a wheel, it is
@@ -35,6 +36,7 @@ RUNNER = TOP / "target" / "release" / "lind-boot"
 IMAGE = TOP / "build" / "wheel" / "base"
 PIP = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--require-hashes"]
 VERSION = re.compile(r"# python (3\.\d+)$", re.MULTILINE)
+OWN_IMPORT = re.compile(r"^from \.(_\w+) import", re.MULTILINE)
 COUNT = re.compile(r"(\d+) (passed|failed|errors?|skipped|xfailed)\b")
 MYPY = ["--strict", "--config-file=", "--explicit-package-bases", f"--cache-dir={WORK / 'mypy-adapters'}"]
 SECONDS = 1800
@@ -123,6 +125,17 @@ def sources(name: str, python: Path) -> dict[str, str]:
     return {"LIND_TEST_SOURCES": str(next(path for path in target.iterdir() if path.is_dir()))}
 
 
+def modules(package: Path, name: str) -> list[Path]:
+    """The files of an adapter: its own, and those of its folder that it imports. The examples of their docstrings are tests."""
+    wanted, found = [name], []
+    while wanted:
+        file = package / "lind" / "adapters" / f"{wanted.pop()}.py"
+        if file not in found:
+            found.append(file)
+            wanted += OWN_IMPORT.findall(file.read_text())
+    return found
+
+
 def call(words: list[str | Path], known: dict[str, str]) -> tuple[int, str]:
     """Runs a command, and returns its status and what it said."""
     done = subprocess.run(words, cwd=PYTHON, env=known, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=SECONDS, check=False)
@@ -142,7 +155,8 @@ def run(name: str, known: dict[str, str], totals: Totals) -> None:
         totals["skipped"] += 1
         return
     got = time.monotonic()
-    status, said = call([python, "-m", "pytest", "-c", TESTS / "pytest.ini", f"--confcutdir={TESTS}", TESTS / f"test_{name}.py"], known)
+    words = ["-c", TESTS / "pytest.ini", f"--confcutdir={TESTS}", "--doctest-modules"]
+    status, said = call([python, "-m", "pytest", *words, TESTS / f"test_{name}.py", *modules(Path(known["PYTHONPATH"]), name)], known)
     counts = [(int(count), kind) for count, kind in COUNT.findall(said.rstrip().rpartition("\n")[2])]
     for count, kind in counts:
         totals["failed" if kind.startswith("error") else kind] += count

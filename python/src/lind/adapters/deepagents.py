@@ -2,6 +2,14 @@
 
     with lind.Sandbox(volumes={".": "overlay"}) as sandbox:
         agent = create_deep_agent(model=..., backend=LindBackend(sandbox))
+
+Its tools do this:
+
+>>> import lind
+>>> with lind.Sandbox() as sandbox:
+...     done = LindBackend(sandbox).execute("echo hello; exit 3")
+>>> done.output, done.exit_code
+('hello\\n', 3)
 """
 
 from __future__ import annotations

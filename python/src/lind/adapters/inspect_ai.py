@@ -3,6 +3,15 @@
 The options of a sandbox are those of `lind.Sandbox`: in Python `sandbox=SandboxEnvironmentSpec("lind", LindConfig(allow=["pypi.org:443"]))`, or in a YAML
 or JSON file, `sandbox=("lind", "sandbox.yaml")`. Each sample has a sandbox of its own.
 
+>>> import asyncio
+>>> async def say() -> str:
+...     environments = await LindSandboxEnvironment.sample_init("task", LindConfig(memory="256M"), {})
+...     done = await environments["default"].exec(["echo", "hello"])
+...     await LindSandboxEnvironment.sample_cleanup("task", None, environments, False)
+...     return done.stdout
+>>> asyncio.run(say())
+'hello\\n'
+
 The tools `bash` and `python` work. Those for which inspect_ai puts a Linux program into the sandbox, as `text_editor` and `bash_session`, do not: a
 sandbox runs WebAssembly.
 """

@@ -2,6 +2,14 @@
 
     with lind.Sandbox(volumes={".": "overlay"}) as sandbox:
         agent = create_agent(model=..., tools=[LindShell(sandbox=sandbox)])
+
+A call of the tool:
+
+>>> import lind
+>>> with lind.Sandbox() as sandbox:
+...     said = LindShell(sandbox=sandbox).invoke({"command": "echo hello; exit 3"})
+>>> said
+'hello\\n[exit status 3]'
 """
 
 from __future__ import annotations

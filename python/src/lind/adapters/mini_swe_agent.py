@@ -9,7 +9,12 @@ In the configuration of an agent:
         volumes: {.: "/project:overlay"}
         allow: ["pypi.org:443"]
 
-`sandbox` has the keywords of `lind.Sandbox`.
+`sandbox` has the keywords of `lind.Sandbox`. A command of the agent:
+
+>>> with LindEnvironment(sandbox={"memory": "256M"}) as environment:
+...     done = environment.execute({"command": "echo hello; exit 3"})
+>>> done["output"], done["returncode"]
+('hello\\n', 3)
 """
 
 from __future__ import annotations

@@ -3,7 +3,14 @@
     client = LindClient(allow=["pypi.org:443"], memory="2G")
     result = await Runner.run(agent, "...", run_config=RunConfig(sandbox=SandboxRunConfig(client=client)))
 
-The client says what a sandbox may do. No manifest, and no state that is read back, changes it.
+The client says what a sandbox may do. No manifest, and no state that is read back, changes it. A command in a session:
+
+>>> import asyncio
+>>> async def say() -> bytes:
+...     async with await LindClient(memory="256M").create() as session:
+...         return (await session.exec("echo hello")).stdout
+>>> asyncio.run(say())
+b'hello\\n'
 """
 
 from __future__ import annotations

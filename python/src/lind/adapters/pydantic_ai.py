@@ -3,6 +3,15 @@
     async with lind.AsyncSandbox(volumes={".": "overlay"}) as sandbox:
         agent = Agent(model, toolsets=[lind_toolset(sandbox)])
         await agent.run("...", workspace=LindWorkspace(sandbox))
+
+A command in a workspace:
+
+>>> import asyncio
+>>> async def say() -> str:
+...     async with lind.AsyncSandbox() as sandbox:
+...         return (await LindWorkspace(sandbox).run("echo hello", shell=True)).stdout
+>>> asyncio.run(say())
+'hello\\n'
 """
 
 from __future__ import annotations

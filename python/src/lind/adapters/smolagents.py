@@ -4,6 +4,12 @@
         agent = CodeAgent(tools=[], model=..., executor=executor)
 
 One interpreter runs all that an agent writes, so names and imports stay. The image of the sandbox needs `python3`.
+
+>>> with LindExecutor() as executor:
+...     written = executor("number = 6; print('written')").logs
+...     found = executor("number * 7").output
+>>> written, found
+('written\\n', 42)
 """
 
 # mypy: disable-error-code="import-untyped", disallow-subclassing-any=False
