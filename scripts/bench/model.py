@@ -8,6 +8,7 @@ import os
 import shutil
 import statistics
 from pathlib import Path
+from typing import Generic, Protocol, TypeVar
 
 from bench.stats import spread
 
@@ -29,6 +30,36 @@ class Missing(Exception):
 
 class NotOffered(Exception):
     """A column cannot do this: an empty cell, not a failure."""
+
+
+class Checked(Protocol):
+    """A column that may be missing here."""
+
+    name: str
+
+    def check(self) -> None:
+        """Raises Missing if it cannot run here."""
+
+
+C = TypeVar("C", bound=Checked)
+
+
+class Present(Generic[C]):
+    """Columns, and why some of them are missing here."""
+
+    columns: list[C]
+    missing: dict[str, str]
+
+    def usable(self) -> list[C]:
+        """The columns that can run here; a line gives the reason for each other one."""
+        result = []
+        for column in self.columns:
+            try:
+                column.check()
+                result.append(column)
+            except Missing as missing:
+                self.missing[column.name] = str(missing)
+        return result
 
 
 def found(program: str) -> str:

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from bench.model import Failed, Missing, NotOffered
+from bench.model import Failed, Missing, NotOffered, Present
 from bench.package.columns import Box, Column
 
 MEBIBYTE = 1024 * 1024
@@ -74,7 +74,7 @@ def every_row(count: int) -> list[Row]:
     ]
 
 
-class Turns:
+class Turns(Present[Column]):
     """One run of the suite: seconds by row and column, the missing columns, the failures."""
 
     def __init__(self, columns: list[Column], place: Path, rounds: int) -> None:
@@ -82,17 +82,6 @@ class Turns:
         self.rows: dict[str, dict[str, list[float]]] = {}
         self.missing: dict[str, str] = {}
         self.failed: dict[str, str] = {}
-
-    def usable(self) -> list[Column]:
-        """The columns that can run here; a line gives the reason for each other one."""
-        result = []
-        for column in self.columns:
-            try:
-                column.check()
-                result.append(column)
-            except Missing as missing:
-                self.missing[column.name] = str(missing)
-        return result
 
     def run(self, row: Row, columns: list[Column], step: Callable[[], None]) -> None:
         """Once to warm up, and then in turns."""

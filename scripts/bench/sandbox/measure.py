@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from bench.building import how_it_ended, last_line
-from bench.model import Failed, Missing, NotOffered, environment
+from bench.model import Failed, Missing, NotOffered, Present, environment
 from bench.sandbox.columns import Column
 from bench.sandbox.model import Cell, Row
 from bench.sandbox.rows import SERVED
@@ -51,7 +51,7 @@ def settings() -> dict[str, str]:
     return environment({"LANG": "C", "GIT_CONFIG_NOSYSTEM": "1"})
 
 
-class Suite:
+class Suite(Present[Column]):
     """One run of the suite: the measurements, the missing columns, the failures."""
 
     def __init__(self, columns: list[Column], place: Path, runs: int, warm_up: int = WARM_UP) -> None:
@@ -59,17 +59,6 @@ class Suite:
         self.cells: dict[str, dict[str, Cell]] = {}
         self.missing: dict[str, str] = {}
         self.failures: dict[str, str] = {}
-
-    def usable(self) -> list[Column]:
-        """The columns that can run here; a line gives the reason for each other one."""
-        result = []
-        for column in self.columns:
-            try:
-                column.check()
-                result.append(column)
-            except Missing as missing:
-                self.missing[column.name] = str(missing)
-        return result
 
     def run(self, rows: list[Row], columns: list[Column], port: int | None, say) -> None:
         for row in rows:
