@@ -12,7 +12,7 @@ from world import BOOT, SECONDS, TOP, World, holds, same
 
 ENVIRONMENT = ".venv"
 BUNDLE = f"{ENVIRONMENT}/lib/python3/site-packages/lind/_bundle"
-# What an attacker would try, as words of edit.c, from the project.
+# The tries of an attacker, as words of edit.c, from the project.
 ATTACKS = [
     f"w:{BUNDLE}/bin/lind-boot=evil", f"a:{BUNDLE}/bin/lind-boot=evil", f"t:{BUNDLE}/bin/lind-boot=0", f"x:{BUNDLE}/bin/lind-boot=777",
     f"d:{BUNDLE}/bin/lind-boot", f"v:{BUNDLE}/bin/lind-boot={BUNDLE}/bin/other", f"v:kept={BUNDLE}/bin/lind-boot", f"V:{BUNDLE}/bin=moved",

@@ -1,4 +1,4 @@
-/* What verbs say to programs. docs/overlay.md has the keys. */
+/* The results of verbs, for programs. docs/overlay.md has the keys. */
 #include "report.h"
 #include "print.h"
 

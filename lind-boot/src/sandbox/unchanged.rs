@@ -15,8 +15,8 @@ use crate::plan::volume::{Tmpfs, Volume, below};
 /// The most links that a path may lead through.
 const LINKS: usize = 40;
 
-/// What stays as it is in volumes that can be changed: the files that lind-boot is and trusts, and
-/// those that `--keep` names.
+/// The places that stay as they are in volumes that can be changed: the files that lind-boot is and
+/// trusts, and those that `--keep` names.
 ///
 /// Each is mounted over itself, read-only, except in overlays, which have no mounts inside. That
 /// alone would let a guest rename a directory above it and put another one there, so the write
@@ -124,8 +124,8 @@ impl Unchanged {
     }
 }
 
-/// Whether the file at `guest`, which is in a volume, is the volume's there: nothing else is mounted
-/// over it.
+/// Whether the file at `guest`, which is in a volume, is the volume's there, and nothing else is
+/// mounted over it.
 fn shows(volume: &Volume, guest: &Path, volumes: &[Volume], tmpfs: &[Tmpfs]) -> bool {
     let others = volumes.iter().map(|other| &other.guest).chain(tmpfs.iter().map(|tmpfs| &tmpfs.guest));
     let inner = |other: &&PathBuf| **other != volume.guest && other.starts_with(&volume.guest);
@@ -138,7 +138,7 @@ fn each_file(path: &Path, call: &mut impl FnMut(&Path, &Metadata) -> Result<()>)
     if !found.is_dir() {
         return call(path, &found);
     }
-    // What cannot be read by the user cannot be written by a guest, which has no more rights.
+    // A guest has no more rights than the user, who cannot read what is left out here.
     for entry in std::fs::read_dir(path).into_iter().flatten().flatten() {
         each_file(&entry.path(), call)?;
     }
