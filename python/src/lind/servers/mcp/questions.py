@@ -22,12 +22,6 @@ REQUEST = 60.0
 class WithQuestions(Options):
     """The options of a sandbox whose denied calls wait, for `ask`."""
 
-    ask: str | None = None
-
-    def words(self) -> list[str]:
-        """The words."""
-        return super().words() + ([f"--ask={self.ask}"] if self.ask is not None else [])
-
 
 def sandbox(options: SandboxOptions, ask: str | None) -> tuple[lind.AsyncSandbox, WithQuestions]:
     """A sandbox in which calls wait, if `ask` says how long, and its options."""
