@@ -182,7 +182,7 @@ def run_node(known: dict[str, str], totals: Totals) -> None:
         return
     runner = WORK / "package" / "lind" / "_bundle" / "bin" / "lind-boot"
     known = known | {"LIND_NODE": str(programs), "PYTHONPATH": f"{known['PYTHONPATH']}:{TOOLS}"} | ({} if "LIND_BOOT" in known else {"LIND_BOOT": str(runner)})
-    status, said = call([sys.executable, "-m", "pytest", "-rf", "tests/servers/test_mcp_node.py"], known)
+    status, said = call([sys.executable, "-m", "pytest", "-rf", *(f"tests/servers/test_mcp_{part}.py" for part in ("node", "http", "loads"))], known)
     counts = [(int(count), kind) for count, kind in COUNT.findall(said.rstrip().rpartition("\n")[2])]
     for count, kind in counts or [(1, "failed")]:
         totals["failed" if kind.startswith("error") else kind] += count

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+import pytest
 from mcp import Client, StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CallToolResult, ElicitRequestParams, ElicitResult
@@ -26,6 +27,7 @@ SERVER = [sys.executable, "-m", "lind.mcp"]
 # A client that shakes hands, as of 2025-11-25, and one that finds out that the server speaks
 # 2026-07-28.
 ERAS = ("legacy", "auto")
+LONG = pytest.mark.skipif("LIND_NODE" not in os.environ, reason="it takes long: make sdk-test")
 TOKEN = re.compile(r"the token is (\S+)")
 ADDRESS = re.compile(r"(http://\S+)")
 

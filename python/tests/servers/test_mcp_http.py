@@ -16,7 +16,7 @@ from lind.servers.core import Unusable
 from lind.servers.mcp import arguments
 from lind.servers.mcp.http import Front
 
-from .support import ERAS, SERVER, connected_by_web, data, gone, web
+from .support import ERAS, LONG, SERVER, connected_by_web, data, gone, web
 
 INITIALIZE = {"jsonrpc": "2.0", "id": 1, "method": "initialize",
               "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}}
@@ -132,6 +132,7 @@ def resident(pid: int) -> int:
     return int(status.partition("VmRSS:")[2].split()[0]) << 10
 
 
+@LONG
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
 def test_the_end_of_the_server_leaves_nothing(number: int, project: Path) -> None:
     with web("-v", ".:rw") as (server, address, token):

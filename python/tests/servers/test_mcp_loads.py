@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 
-from .support import ERAS, SERVER, data, gone, started
+from .support import ERAS, LONG, SERVER, data, gone, started
 from .test_mcp_http import grows, resident
 
+pytestmark = LONG
 LOOP = "while :; do echo x >>alive; sleep 0.02; done"
 
 
