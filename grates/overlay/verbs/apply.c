@@ -227,6 +227,7 @@ static int apply_all(struct apply *apply, const struct verb_options *options)
 {
 	int r = journal_begin(apply);
 
+	apply->finished = false;
 	if (r)
 		return verb_failed(apply->store, r);
 	if ((r = make_files(apply)))
@@ -354,13 +355,11 @@ static int apply_meant(struct apply *apply, const struct verb_options *options)
 	}
 	if ((r = plan(apply)))
 		return verb_failed(apply->store, r);
-	if (!options->dry_run) {
-		apply->finished = !apply->list->changes_count;
-		return apply->finished ? 0 : apply_all(apply, options);
-	}
+	if (!options->dry_run)
+		return apply->list->changes_count ? apply_all(apply, options) : 0;
 	fail_with_it(apply);
 	print_names(apply->list, options);
-	apply->placed = apply->finished = true;
+	apply->placed = true;
 	return apply->failed ? 1 : 0;
 }
 
@@ -369,7 +368,7 @@ int verb_apply(struct store *store, const struct verb_options *options)
 	static struct verb_list lists[2];
 	const bool all = !options->words_count && !options->excludes_count;
 	struct apply applies[] = { { .store = store, .list = &lists[0] },
-		{ .store = store, .list = &lists[1], .all = all } };
+		{ .store = store, .list = &lists[1], .all = all, .finished = true } };
 	int status = finish(&applies[0], options);
 
 	status = status ? status : apply_meant(&applies[1], options);
