@@ -113,6 +113,7 @@ macro_rules! guard {
             raw: $crate::private::RawGuard {
                 may_read: $read,
                 may_change: $change,
+                take: None,
                 refusal: $refusal.raw(),
                 may_move_all_in: None,
                 why: None,

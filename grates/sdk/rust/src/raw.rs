@@ -63,6 +63,8 @@ pub struct RawGuard {
     pub may_read: Option<extern "C" fn(CText) -> bool>,
     /// Whether a path may be changed.
     pub may_change: Option<extern "C" fn(CText, c_uint) -> bool>,
+    /// Whether a change that was allowed for one use still is.
+    pub take: Option<extern "C" fn(CText, c_uint) -> bool>,
     /// The errno for clients.
     pub refusal: c_int,
     /// Whether what is in a directory may be moved with it.
