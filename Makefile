@@ -83,6 +83,9 @@ test: setup ## every test, about an hour the first time; ARGS=fs selects
 quick: ## lints and the tests of what changed, in under five minutes after a build; ARGS=COMMIT compares with that
 	scripts/quick.py $(ARGS)
 
+fuzz: ## feeds readers with inputs that libFuzzer makes, a minute each; ARGS=overlay selects, TIME=600 seconds
+	fuzz/run --time $(or $(TIME),60) $(ARGS)
+
 readme-test: setup ## types all that README.md and docs/ say, in a fresh clone with an empty home; takes hours
 	tests/readme/run --fresh
 
@@ -124,4 +127,4 @@ clean: ## removes what was built
 	rm -rf build
 	$(MAKE) --no-print-directory -C grates clean
 
-.PHONY: all help setup tools gnu-tools demo quick programs sysroot cxx profile rust grates binfmt ports ports-test test readme-test unit-tests run-unit-tests bench sandbench check deny clean wheel dist sdk-test install uninstall
+.PHONY: all help setup tools gnu-tools demo quick fuzz programs sysroot cxx profile rust grates binfmt ports ports-test test readme-test unit-tests run-unit-tests bench sandbench check deny clean wheel dist sdk-test install uninstall
