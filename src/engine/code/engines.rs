@@ -116,6 +116,9 @@ impl Engines {
         if self.processor == Processor::Any {
             // With a target named, Wasmtime does not look at what this processor can do.
             config.target(&format!("{}-unknown-linux-gnu", std::env::consts::ARCH))?;
+            // Where in the module an instruction came from only the lines of a backtrace need, and
+            // it takes as much room as the instructions. Such code is sent to users.
+            config.generate_address_map(false);
         }
         let engine = Engine::new(&config)?;
         Ok(place.get_or_init(|| engine))
