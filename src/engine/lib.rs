@@ -40,6 +40,7 @@ use wasmtime::Linker;
 pub use code::cache;
 pub use code::compile::AT_ONCE;
 pub use code::cwasm::is_of_this_version;
+pub use code::delivered::Delivered;
 pub use code::inspect::{Inspection, ModuleFacts, Seal};
 pub use code::key::{CodeStore, homes};
 pub use code::link::Link;

@@ -24,11 +24,18 @@ def same(what: str, got: object, expected: object) -> None:
         raise Failed(f"{what}: {got!r}, expected {expected!r}")
 
 
+def contains(what: str, text: str, *parts: str) -> None:
+    for part in parts:
+        if part not in text:
+            raise Failed(f"{what}: {part!r} is not in {text}")
+
+
 class World:
     """A wheel of a few ports, installed into a directory."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.site, self.home = folder, folder / "site", folder / "home"
+        self.bundle = self.site / "lind" / "_bundle"
         self.wheel = self.build("first")
         self.home.mkdir()
         command = [sys.executable, "-m", "pip", "install", "-q", "--no-index", "--root-user-action=ignore", "--disable-pip-version-check", "--target", self.site, self.wheel]
@@ -52,7 +59,7 @@ class World:
 
     def code(self) -> dict[bytes, Path]:
         """The code that it brings."""
-        return {path.read_bytes(): path for path in (self.site / "lind" / "_bundle" / "lib" / "lind" / "code").glob("*.code")}
+        return {path.read_bytes(): path for path in (self.bundle / "lib" / "lind" / "code").glob("*.code")}
 
     def cached(self) -> list[bytes]:
         """The code that was compiled or taken over, without its signatures."""
@@ -72,23 +79,57 @@ def its_links_are_there(world: World) -> None:
     same("a link", world.python("with lind.Sandbox() as sandbox:\n    print(sandbox.files.stat('/bin/ls', follow=False).target)"), "busybox\n")
 
 
+def change_a_byte(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+
+
+def put_a_link(path: Path) -> None:
+    """The same bytes, which another user could change between two looks."""
+    path.rename(path.with_suffix(".elsewhere"))
+    path.symlink_to(path.with_suffix(".elsewhere"))
+
+
+# The ways to spoil the code, and the words of the doctor about it.
+SPOILT: dict[str, tuple[Callable[[Path], None], str, str]] = {
+    "a byte": (change_a_byte, "*.code", "missing or changed"),
+    "a link": (put_a_link, "*.code", "missing or changed"),
+    "gone": (Path.unlink, "*.code", "missing or changed"),
+    "the list": (change_a_byte, "list", "its list is missing, or not the one"),
+}
+
+
 def code_that_was_changed_is_not_used(world: World) -> None:
-    folder = world.site / "lind" / "_bundle" / "lib" / "lind" / "code"
-    kept = world.folder / "kept"
-    shutil.copytree(folder, kept)
+    folder, kept = world.bundle / "lib" / "lind" / "code", world.folder / "kept"
+    brought = world.code()
+    for kind, (spoil, pattern, words) in SPOILT.items():
+        shutil.copytree(folder, kept)
+        try:
+            for path in list(folder.glob(pattern)):
+                spoil(path)
+            shutil.rmtree(world.home / ".cache" / "lind")
+            changed = world.code() if kind == "a byte" else brought
+            same(f"{kind}: output", world.python("print(lind.run('echo still').stdout.strip())"), "still\n")
+            if any(data in changed for data in world.cached()):
+                raise Failed(f"{kind}: code that was changed is in the cache")
+            contains(kind, world.run("lind-boot", "doctor"), words)
+        finally:
+            shutil.rmtree(folder)
+            kept.rename(folder)
+
+
+def the_doctor_knows_what_came_with_it(world: World) -> None:
+    shutil.rmtree(world.home / ".cache" / "lind")
+    said = world.run("lind-boot", "doctor")
+    contains("the doctor", said, "as this lind-boot was built with it", str(world.home / ".cache" / "lind-sandbox" / "base-"), "can be changed by root and this user alone")
+    if "not compiled yet" in said:
+        raise Failed(f"the doctor does not see the code that came with it: {said}")
+    (world.bundle / "bin").chmod(0o777)
     try:
-        for path in folder.glob("*.code"):
-            data = bytearray(path.read_bytes())
-            data[len(data) // 2] ^= 1
-            path.write_bytes(data)
-        shutil.rmtree(world.home / ".cache" / "lind")
-        changed = world.code()
-        same("output", world.python("print(lind.run('echo still').stdout.strip())"), "still\n")
-        if any(data in changed for data in world.cached()):
-            raise Failed("code that was changed is in the cache")
+        contains("the doctor", world.run("lind-boot", "doctor"), f"everybody can change {world.bundle / 'bin'}")
     finally:
-        shutil.rmtree(folder)
-        kept.rename(folder)
+        (world.bundle / "bin").chmod(0o755)
 
 
 def the_command_is_there(world: World) -> None:
@@ -103,7 +144,8 @@ def the_same_tree_gives_the_same_bytes(world: World) -> None:
 
 
 TESTS: list[Callable[[World], None]] = [
-    the_first_command_compiles_nothing, its_links_are_there, code_that_was_changed_is_not_used, the_command_is_there, the_same_tree_gives_the_same_bytes]
+    the_first_command_compiles_nothing, its_links_are_there, code_that_was_changed_is_not_used, the_doctor_knows_what_came_with_it,
+    the_command_is_there, the_same_tree_gives_the_same_bytes]
 
 
 def run_all() -> dict[str, int]:

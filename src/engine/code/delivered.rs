@@ -28,6 +28,7 @@ use anyhow::{Result, ensure};
 use rustix::fs::{Mode, OFlags, openat};
 
 use crate::code::signature;
+use crate::code::source::hash_of;
 
 /// The place of the list's hash in the program: a mark to find it by, and the hash, or zeroes.
 #[repr(C)]
@@ -58,11 +59,15 @@ pub struct Delivered {
 }
 
 impl Delivered {
+    /// Whether this program was built with the hash of a list.
+    pub fn is_expected() -> bool {
+        expected() != [0; 32]
+    }
+
     /// The code that was delivered with this program. None if there is none, or the list is not the
     /// one that the program was built with.
     pub fn of_this_program() -> Option<Delivered> {
-        // SAFETY: a static of this program. Volatile, since the file is changed after the link.
-        let wanted = unsafe { std::ptr::read_volatile(&raw const SLOT.list) };
+        let wanted = expected();
         if wanted == [0; 32] {
             return None;
         }
@@ -98,6 +103,28 @@ impl Delivered {
         let hash = signature::hasher().update(&code).finalize();
         (hash == *wanted).then_some((code, hash))
     }
+
+    /// Whether the list names the module in this file.
+    pub fn names(&self, module: &Path) -> bool {
+        let source = File::open(module).map_err(anyhow::Error::from).and_then(|file| hash_of(&file));
+        source.is_ok_and(|source| self.codes.contains_key(source.as_bytes()))
+    }
+
+    /// The number of modules that the list names.
+    pub fn count(&self) -> usize {
+        self.codes.len()
+    }
+
+    /// The number of modules whose code is missing or was changed. Reads all of it.
+    pub fn count_bad(&self) -> usize {
+        self.codes.keys().filter(|source| self.code_of(&blake3::Hash::from_bytes(**source)).is_none()).count()
+    }
+}
+
+/// The list's hash that this program was built with.
+fn expected() -> [u8; 32] {
+    // SAFETY: a static of this program. Volatile, since the file is changed after the link.
+    unsafe { std::ptr::read_volatile(&raw const SLOT.list) }
 }
 
 /// The name of the file with a module's code.
@@ -141,6 +168,15 @@ mod tests {
         let (code, hash) = delivered.code_of(&source).unwrap();
         assert_eq!((&code[..], hash), (&b"code"[..], signature::hasher().update(b"code").finalize()));
         assert!(delivered.code_of(&blake3::hash(b"unknown")).is_none());
+        let module = folder.path().join("module.wasm");
+        for (bytes, named) in [(&b"module"[..], true), (b"unknown", false)] {
+            std::fs::write(&module, bytes).unwrap();
+            assert_eq!(delivered.names(&module), named);
+        }
+        assert!(!delivered.names(folder.path()));
+        assert_eq!((delivered.count(), delivered.count_bad()), (2, 0));
+        std::fs::write(folder.path().join(name_of(&source)), "other").unwrap();
+        assert_eq!((delivered.count(), delivered.count_bad()), (2, 1));
     }
 
     #[test]

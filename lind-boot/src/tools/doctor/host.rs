@@ -3,12 +3,12 @@
 
 use std::path::{Path, PathBuf};
 
-use lind_engine::{CodeStore, Engine, Seal};
+use lind_engine::{CodeStore, Engine};
 use rustix::process::{Resource, getrlimit};
 
+use super::files;
 use super::parts::Report;
 use crate::installed;
-use crate::plan::found::is_module;
 
 /// A fact about the host.
 #[derive(Debug)]
@@ -24,15 +24,18 @@ pub struct Fact {
 }
 
 impl Fact {
-    fn fine(name: &'static str, value: impl Into<String>) -> Fact {
+    /// It is as it should be.
+    pub fn fine(name: &'static str, value: impl Into<String>) -> Fact {
         Fact { name, value: value.into(), advice: None, less: false }
     }
 
-    fn wrong(name: &'static str, value: impl Into<String>, advice: impl Into<String>) -> Fact {
+    /// A promise does not hold because of it.
+    pub fn wrong(name: &'static str, value: impl Into<String>, advice: impl Into<String>) -> Fact {
         Fact { advice: Some(advice.into()), less: true, ..Fact::fine(name, value) }
     }
 
-    fn worth(name: &'static str, value: impl Into<String>, advice: impl Into<String>) -> Fact {
+    /// It could be better.
+    pub fn worth(name: &'static str, value: impl Into<String>, advice: impl Into<String>) -> Fact {
         Fact { advice: Some(advice.into()), ..Fact::fine(name, value) }
     }
 }
@@ -179,7 +182,7 @@ fn store() -> Vec<Fact> {
         }
     }
     match Engine::new(store, false) {
-        Ok(engine) => facts.extend([grates(&engine), image(&engine)]),
+        Ok(engine) => facts.extend(files::facts(&engine)),
         Err(error) => facts.push(Fact::wrong(
             "engine",
             format!("{error:#}"),
@@ -187,62 +190,14 @@ fn store() -> Vec<Fact> {
         )),
     }
     facts.push(found("C library", installed::sysroot(), "make sysroot (only for compiling programs)"));
+    facts.push(files::owners());
     facts
 }
 
-fn found(name: &'static str, place: Option<PathBuf>, advice: &str) -> Fact {
+/// The place of something, or the advice on how to get it.
+pub fn found(name: &'static str, place: Option<PathBuf>, advice: &str) -> Fact {
     match place {
         Some(place) => Fact::fine(name, place.display().to_string()),
         None => Fact::worth(name, "not found", advice),
-    }
-}
-
-/// The image with the tools, and whether they are compiled already.
-fn image(engine: &Engine) -> Fact {
-    const NAME: &str = "image";
-    let Some(image) = installed::image() else { return found(NAME, None, "make, or --image DIR") };
-    let tools = image.join("bin");
-    let entries = std::fs::read_dir(&tools).into_iter().flatten().flatten();
-    // Many names are links to one file.
-    let files = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file())).map(|entry| entry.path());
-    let programs: Vec<PathBuf> = files.filter(|path| is_module(path)).collect();
-    let left = programs.iter().filter(|path| !engine.is_ready(path)).count();
-    let value = format!("{}, {} programs in bin", image.display(), programs.len());
-    match left {
-        0 => Fact::fine(NAME, value),
-        _ => Fact::worth(
-            NAME,
-            format!("{value}, {left} not compiled yet"),
-            format!("lind-boot warm {}", tools.display()),
-        ),
-    }
-}
-
-fn grates(engine: &Engine) -> Fact {
-    const NAME: &str = "grates";
-    let Some(folder) = installed::grates() else {
-        return Fact::wrong(NAME, "not found, and no sandbox can start without them", "make grates, or make install");
-    };
-    let files = std::fs::read_dir(&folder).into_iter().flatten().flatten().map(|entry| entry.path());
-    let modules: Vec<PathBuf> = files.filter(|path| path.extension().is_some_and(|suffix| suffix == "wasm")).collect();
-    let (mut left, mut old) = (0, 0);
-    for module in &modules {
-        let compiled = module.with_extension("cwasm");
-        let seal = if compiled.exists() { engine.inspect(&compiled).ok().and_then(|found| found.seal) } else { None };
-        match seal {
-            Some(Seal::Valid) => {}
-            Some(Seal::OtherVersion) => old += 1,
-            // It was compiled by another user, or is not signed.
-            Some(Seal::Invalid) | None => left += usize::from(!engine.is_ready(module)),
-        }
-    }
-    let place = folder.display();
-    match (left, old) {
-        (0, 0) => Fact::fine(NAME, format!("{} in {place}", modules.len())),
-        (_, 0) => {
-            let value = format!("{} in {place}, {left} not compiled yet", modules.len());
-            Fact::worth(NAME, value, format!("lind-boot warm {place}"))
-        }
-        _ => Fact::worth(NAME, format!("{old} in {place} were compiled by another version"), "make grates"),
     }
 }

@@ -4,6 +4,7 @@
 //! Each wall is tested, not assumed: processes of this program put up walls, all of a sandbox or a
 //! single one, and then try things that must not be possible ([`parts`], [`trials`]).
 
+mod files;
 mod host;
 mod parts;
 mod table;
