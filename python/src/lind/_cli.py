@@ -1,6 +1,7 @@
 """`lind`: the servers that put a sandbox behind a protocol which other programs speak.
 
     lind mcp [OPTIONS]      for agents and editors that speak the Model Context Protocol
+    lind e2b [OPTIONS]      for programs that use the client of E2B
 
 `lind-boot` is the command for everything else. `lind SERVER --help` lists the options.
 """
@@ -13,7 +14,7 @@ import sys
 from collections.abc import Sequence
 
 # Each is a module with a function `main`, and the extra of the package that brings what it imports.
-SERVERS = {"mcp": ("lind.servers.mcp.main", "mcp", "mcp")}
+SERVERS = {"e2b": ("lind.servers.e2b.main", "connectrpc", "e2b"), "mcp": ("lind.servers.mcp.main", "mcp", "mcp")}
 
 
 def main(words: Sequence[str] | None = None) -> int:

@@ -268,8 +268,9 @@ def test_a_server_that_ends_leaves_nothing(number: int) -> None:
             streams = [urllib.request.urlopen(f"{url}/{entry['id']}", timeout=30) for entry in made]
             assert [stream.read(6) for stream in streams] == [b"ready\n"] * 3
             assert all(is_alive(entry["pid"]) for entry in made)
-            with pytest.raises(urllib.error.HTTPError):
+            with pytest.raises(urllib.error.HTTPError) as caught:
                 urllib.request.urlopen(urllib.request.Request(url, headers={"host": "evil.example"}))
+            caught.value.close()
         finally:
             os.kill(server.pid, number)
         server.wait(20)
