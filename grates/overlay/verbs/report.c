@@ -13,7 +13,8 @@ static const char *type_of(const struct verb_change *change)
 /* `below`: the directory is as it was, so that it can be said whether somebody has changed it. */
 static void print_change(const struct verb_change *change, bool is_first, bool below)
 {
-	printf("%s\n {\"kind\": \"%c\", \"type\": \"%s\", ", is_first ? "" : ",", change->kind, type_of(change));
+	printf("%s\n {\"kind\": \"%c\", \"type\": \"%s\", ", is_first ? "" : ",", change->kind,
+	    type_of(change) /* ours */);
 	verb_print_member("path", change->path);
 	if (change->kind == 'R') {
 		printf(", ");

@@ -1,4 +1,5 @@
-//! Facts about the installed files: grates, image, compiled code, and the users who may change them.
+//! Facts about the installed files: grates, image, compiled code, and the users who may change
+//! them.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -85,7 +86,7 @@ fn grates(engine: &Engine, is_ready: &dyn Fn(&Path) -> bool) -> Fact {
 pub fn owners() -> Fact {
     const NAME: &str = "installed files";
     let program = installed::program();
-    // Who may write a directory may replace what is in it.
+    // A user with write access to a directory may replace the files in it.
     let above = program.iter().flat_map(|program| program.ancestors());
     let folder = installed::grates();
     let grates = folder.iter().flat_map(|folder| std::fs::read_dir(folder).into_iter().flatten().flatten());
