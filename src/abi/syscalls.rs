@@ -88,8 +88,8 @@ implemented {
     /// Threads, children that borrow the memory of their parent until they run a program (CLONE_VM
     /// | CLONE_VFORK), and fork, which is the import `fork` and seen by grates as clone with
     /// SIGCHLD. The stack is the block that `__lind_thread_start` starts from. A child may be a
-    /// sibling (CLONE_PARENT) and have CLONE_NEWUTS; other namespaces are EPERM. Other combinations
-    /// are EINVAL; in a grate's handler ENOSYS.
+    /// sibling (CLONE_PARENT) and have CLONE_NEWUTS and CLONE_NEWIPC; other namespaces are EPERM.
+    /// Other combinations are EINVAL; in a grate's handler ENOSYS.
     56   process  clone(flags: CloneFlags, stack: Addr, parent_tid: Out<i32>, child_tid: Out<i32>, tls: Addr) -> Pid;
     /// A program is a .wasm, a .cwasm or a script. A program that runs can be written to; in a
     /// grate's handler EBUSY.
@@ -294,10 +294,11 @@ implemented {
     269  fs       faccessat(dir: DirFd, path: Path, mode: AccessMode) -> ();
     270  wait     pselect6(n: i32, read: InOut<FdSet>, write: InOut<FdSet>, except: InOut<FdSet>, timeout: InOut<Timespec>, mask: In<SigsetArg>) -> usize;
     271  wait     ppoll(fds: InOut<Pollfd>, nfds: Len, timeout: InOut<Timespec>, mask: In<Sigset>, size: Len) -> usize;
-    /// Locks are left when a thread ends or runs another program.
-    /// CLONE_NEWUTS; other namespaces are EPERM. The threads of a cage share all that they can
-    /// share, so what concerns them is EINVAL in a cage with several.
+    /// CLONE_NEWUTS and CLONE_NEWIPC, which concern all threads of the cage; other namespaces are
+    /// EPERM. The threads of a cage share all that they can share, so what concerns them is EINVAL
+    /// in a cage with several.
     272  process  unshare(flags: CloneFlags) -> ();
+    /// Locks are left when a thread ends or runs another program.
     273  sync     set_robust_list(head: Addr, len: Len) -> ();
     274  sync     get_robust_list(pid: Pid, head: Out<u32>, len: Out<u32>) -> ();
     /// Not from or to terminals.

@@ -158,6 +158,7 @@ pub struct Kernel {
     /// The number of cages made so far.
     pub(crate) cages_made: AtomicU64,
     last_id: AtomicU32,
+    last_namespace: AtomicU64,
 }
 
 impl Kernel {
@@ -198,6 +199,7 @@ impl Kernel {
             set_ids: set_id::SetIds::default(),
             cages_made: AtomicU64::new(0),
             last_id: AtomicU32::new(0),
+            last_namespace: AtomicU64::new(0),
         })
     }
 
@@ -253,6 +255,12 @@ impl Kernel {
     /// The last id that was given out.
     pub(crate) fn newest_id(&self) -> u32 {
         self.last_id.load(Ordering::Relaxed)
+    }
+
+    /// The number of a new namespace. The first of each kind has 0. So many are there that no guest
+    /// sees them begin again.
+    pub(crate) fn new_namespace(&self) -> u64 {
+        self.last_namespace.fetch_add(1, Ordering::Relaxed) + 1
     }
 
     /// A new cage or thread id; they share one space, ascend from 1 and are never reused.

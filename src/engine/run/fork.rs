@@ -127,8 +127,8 @@ fn takes_wish(caller: &mut Caller<'_, Guest>) -> u64 {
     const SIGCHLD: u64 = 17;
     /// CLONE_VM, CLONE_VFORK
     const BORROWS: u64 = 0x100 | 0x4000;
-    /// CLONE_PARENT, CLONE_NEWUTS
-    const MAY: u32 = 0x8000 | 0x400_0000;
+    /// CLONE_PARENT, CLONE_NEWUTS, CLONE_NEWIPC
+    const MAY: u32 = 0x8000 | 0x400_0000 | 0x800_0000;
     let Some(wishes) = global(caller, WISHES) else { return SIGCHLD };
     let Val::I32(wish) = wishes.get(&mut *caller) else { return SIGCHLD };
     // A wish that cannot be cleared does not count.

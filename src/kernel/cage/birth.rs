@@ -143,6 +143,7 @@ fn first_settings(kernel: &Kernel, program: CString, text: Text) -> Settings {
         oom: crate::procfs::OomScore::default(),
         death_signal: 0,
         names: Arc::clone(&kernel.names),
+        ipc: crate::ipc::Space::FIRST,
     }
 }
 

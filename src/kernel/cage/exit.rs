@@ -216,7 +216,7 @@ fn bury(kernel: &Arc<Kernel>, thread: &Thread, hop: &dyn Hop) {
     terminal::gone(kernel);
     terminal::leader_ended(kernel, cage);
     let heir = cage.living_ancestor(kernel);
-    kernel.ipc.ended(cage, heir.as_deref());
+    kernel.ipc.ended(kernel, cage, heir.as_deref());
     kernel.in_flight.ended(cage.id, heir.map(|heir| heir.id));
     super::fork::return_memory(kernel, cage);
     cage.family().thread_ends(thread);

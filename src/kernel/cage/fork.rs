@@ -144,9 +144,9 @@ impl Cage {
     }
 
     /// Gives it names of the machine of its own, which begin as those that it had.
-    pub(crate) fn names_apart(&self) {
+    pub(crate) fn names_apart(&self, kernel: &Kernel) {
         let mut settings = self.settings();
-        settings.names = settings.names.apart();
+        settings.names = settings.names.apart(kernel.new_namespace());
     }
 
     /// Waits until a child that borrows this cage's memory has given it back; false if this cage

@@ -177,6 +177,8 @@ pub struct Settings {
     pub death_signal: u8,
     /// The names of the machine.
     pub(crate) names: Arc<Names>,
+    /// The System V objects and message queues that it finds.
+    pub(crate) ipc: crate::ipc::Space,
 }
 
 impl Settings {

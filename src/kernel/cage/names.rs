@@ -11,6 +11,8 @@ pub(crate) const LONGEST_NAME: usize = 64;
 /// The names that cages have given: a namespace.
 #[derive(Default)]
 pub(crate) struct Names {
+    /// The number of the namespace.
+    number: u64,
     host: Mutex<Option<Box<[u8]>>>,
     domain: Mutex<Option<Box<[u8]>>>,
 }
@@ -21,9 +23,14 @@ impl Names {
         Arc::clone(&cage.settings().names)
     }
 
-    /// The same, to be changed apart.
-    pub fn apart(&self) -> Arc<Names> {
-        Arc::new(Names { host: Mutex::new(get(&self.host)), domain: Mutex::new(get(&self.domain)) })
+    /// The number by which programs tell namespaces apart.
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// The same names in a namespace of this number, to be changed apart.
+    pub fn apart(&self, number: u64) -> Arc<Names> {
+        Arc::new(Names { number, host: Mutex::new(get(&self.host)), domain: Mutex::new(get(&self.domain)) })
     }
 
     /// The host name.

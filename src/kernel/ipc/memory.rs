@@ -10,10 +10,13 @@ use lind_abi::layout::ShmidDs;
 use lind_abi::{Errno, Result};
 use rustix::fs::MemfdFlags;
 
-use super::{Permissions, now};
+use super::{Permissions, Table, now};
 use crate::host;
 use crate::host::keep::Locked;
 use crate::mem::space;
+
+/// shmctl(2): shown in the mode of a segment that was removed and is attached.
+const SHM_DEST: u32 = 0o1000;
 
 /// A segment of shared memory.
 #[derive(Debug)]
@@ -73,5 +76,16 @@ impl Segment {
             nattch: attachments,
             ..ShmidDs::default()
         }
+    }
+}
+
+impl Table<Segment> {
+    /// Lets a segment be found no more, and go when nobody has it attached any more.
+    pub fn let_go(&mut self, id: i32) {
+        if let Ok(object) = self.find(id) {
+            object.value.removed = true;
+            object.permissions.mark(SHM_DEST);
+        }
+        self.forget_key(id);
     }
 }

@@ -1,15 +1,18 @@
 //! System V shared memory, semaphores and message queues, and POSIX message queues.
 //!
-//! They belong to the runner: its cages share keys and ids with each other and with nobody else.
-//! The host's are not used, since they would outlive the runner and be seen by other programs.
+//! They belong to the runner: its cages share keys and ids with each other and with nobody else,
+//! unless one has begun a namespace of its own ([`Space`]). The host's are not used, since they
+//! would outlive the runner and be seen by other programs.
 //!
-//! Ids ascend and are not used again. One lock keeps all of them; a waiting call waits on the
+//! Ids ascend and are not used again, in whatever namespace: a segment that a cage took along to
+//! another one stays the one that it was. One lock keeps all of them; a waiting call waits on the
 //! object's own event.
 
 mod memory;
 mod named;
 mod queue;
 mod semaphore;
+mod space;
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard};
@@ -28,6 +31,7 @@ pub use named::End;
 pub(crate) use named::{Letter, Named, Notice, Notification, Sent, Size, Way};
 pub(crate) use queue::{LONGEST, Message, Queue, ROOM};
 pub(crate) use semaphore::{HIGHEST, MOST_IN_SET, MOST_OPERATIONS, Operation, Set, Tried, UNDO};
+pub(crate) use space::Space;
 
 /// ipc(5): flags of the get calls.
 const IPC_CREAT: u32 = 0o1000;
@@ -41,7 +45,7 @@ pub(crate) const READ: u32 = 0o4;
 /// See `READ`.
 pub(crate) const WRITE: u32 = 0o2;
 
-/// Objects of one kind there may be.
+/// Objects of one kind there may be, in all namespaces together.
 pub(crate) const MOST: usize = 1024;
 /// SEMMNS: semaphores of all sets together.
 pub(crate) const MOST_SEMAPHORES: usize = 32 * MOST_IN_SET;
@@ -72,23 +76,33 @@ impl Ipc {
 
     /// Applies what a cage did with SEM_UNDO.
     pub fn undo(&self, cage: &Cage) {
-        self.lock().sets.objects.values_mut().for_each(|object| object.value.undo(cage.id));
+        let mut state = self.lock();
+        let notes: usize = state.sets.objects.values_mut().map(|object| object.value.undo(cage.id)).sum();
+        cage.memory.map().release(notes as u64 * UNDO);
     }
 
     /// Handles the end of a cage: SEM_UNDO is applied, and `heir` pays for its remaining objects.
-    pub fn ended(&self, cage: &Cage, heir: Option<&Cage>) {
+    pub fn ended(&self, kernel: &Kernel, cage: &Cage, heir: Option<&Cage>) {
         let mut state = self.lock();
+        state.pass_on(cage, heir);
+        let space = cage.settings().ipc;
+        state.left(kernel, space);
+    }
+}
+
+impl State {
+    fn pass_on(&mut self, cage: &Cage, heir: Option<&Cage>) {
         if cage.memory.map().charged() == 0 {
             return;
         }
         // Nobody has this id.
         let payer = heir.map_or(CageId(0), |heir| heir.id);
         let mut left = 0;
-        for object in state.sets.objects.values_mut() {
+        for object in self.sets.objects.values_mut() {
             object.value.undo(cage.id);
             left += object.value.leave_to(cage.id, payer);
         }
-        for object in state.queues.objects.values_mut() {
+        for object in self.queues.objects.values_mut() {
             left += object.value.leave_to(cage.id, payer);
         }
         if let Some(heir) = heir {
@@ -124,6 +138,7 @@ pub(crate) struct Permissions {
 /// An object and its owner.
 #[derive(Debug)]
 pub(crate) struct Object<T> {
+    space: Space,
     pub permissions: Permissions,
     pub value: T,
 }
@@ -132,7 +147,7 @@ pub(crate) struct Object<T> {
 #[derive(Debug)]
 pub(crate) struct Table<T> {
     objects: BTreeMap<i32, Object<T>>,
-    keys: BTreeMap<i32, i32>,
+    keys: BTreeMap<(Space, i32), i32>,
     next: i32,
 }
 
@@ -156,8 +171,9 @@ impl<T> Table<T> {
         fits: impl FnOnce(&T) -> Result<()>,
         make: impl FnOnce() -> Result<T>,
     ) -> Result<i32> {
+        let space = Space::of(cx);
         if key != IPC_PRIVATE
-            && let Some(&id) = self.keys.get(&key)
+            && let Some(&id) = self.keys.get(&(space, key))
         {
             if flags & (IPC_CREAT | IPC_EXCL) == IPC_CREAT | IPC_EXCL {
                 return Err(Errno::EEXIST);
@@ -178,14 +194,14 @@ impl<T> Table<T> {
         let permissions = Permissions { key, ..Permissions::new(cx, flags & 0o777) };
         let id = self.next;
         self.next += 1;
-        self.objects.insert(id, Object { permissions, value });
+        self.objects.insert(id, Object { space, permissions, value });
         if key != IPC_PRIVATE {
-            self.keys.insert(key, id);
+            self.keys.insert((space, key), id);
         }
         Ok(id)
     }
 
-    /// The object with this id.
+    /// The object with this id, of whatever namespace: for a caller who has found it before.
     ///
     /// # Errors
     /// EINVAL.
@@ -193,12 +209,17 @@ impl<T> Table<T> {
         self.objects.get_mut(&id).ok_or(Errno::EINVAL)
     }
 
+    fn in_space(&mut self, cx: &Ctx<'_>, id: i32) -> Result<&mut Object<T>> {
+        let space = Space::of(cx);
+        self.find(id).and_then(|object| if object.space == space { Ok(object) } else { Err(Errno::EINVAL) })
+    }
+
     /// The object with this id, if the caller has this permission.
     ///
     /// # Errors
     /// EINVAL, EACCES.
     pub fn permitted(&mut self, cx: &Ctx<'_>, id: i32, wanted: u32) -> Result<&mut Object<T>> {
-        let object = self.find(id)?;
+        let object = self.in_space(cx, id)?;
         object.permissions.check(cx, wanted)?;
         Ok(object)
     }
@@ -208,7 +229,7 @@ impl<T> Table<T> {
     /// # Errors
     /// EINVAL, EPERM.
     pub fn owned(&mut self, cx: &Ctx<'_>, id: i32) -> Result<&mut Object<T>> {
-        let object = self.find(id)?;
+        let object = self.in_space(cx, id)?;
         object.permissions.check_owner(cx)?;
         Ok(object)
     }
@@ -223,28 +244,35 @@ impl<T> Table<T> {
         self.objects.remove(&id).map(|object| object.value).ok_or(Errno::EINVAL)
     }
 
-    /// The id of the object at a place in the list of all: objects are listed by places, from 0.
+    /// The id of the object at a place in the caller's list: objects are listed by places, from 0.
     ///
     /// # Errors
     /// EINVAL.
-    pub fn at(&self, place: i32) -> Result<i32> {
+    pub fn at(&self, cx: &Ctx<'_>, place: i32) -> Result<i32> {
         let place = usize::try_from(place).map_err(|_| Errno::EINVAL)?;
-        self.objects.keys().nth(place).copied().ok_or(Errno::EINVAL)
+        self.objects(cx).nth(place).map(|(id, _)| id).ok_or(Errno::EINVAL)
     }
 
-    /// How many there are.
-    pub fn len(&self) -> usize {
-        self.objects.len()
-    }
-
-    /// All objects.
+    /// The objects of all namespaces.
     pub fn values(&self) -> impl Iterator<Item = &T> {
         self.objects.values().map(|object| &object.value)
     }
 
-    /// All objects, with their ids and owners.
-    pub fn objects(&self) -> impl Iterator<Item = (i32, &Object<T>)> {
-        self.objects.iter().map(|(&id, object)| (id, object))
+    /// The objects that the caller sees, with their ids and owners.
+    pub fn objects(&self, cx: &Ctx<'_>) -> impl Iterator<Item = (i32, &Object<T>)> {
+        let space = Space::of(cx);
+        self.objects.iter().filter(move |(_, object)| object.space == space).map(|(&id, object)| (id, object))
+    }
+
+    /// The ids of a namespace's objects.
+    fn ids(&self, space: Space) -> Vec<i32> {
+        self.objects.iter().filter(|(_, object)| object.space == space).map(|(&id, _)| id).collect()
+    }
+
+    /// Takes a namespace's objects out.
+    fn take(&mut self, space: Space) -> Vec<T> {
+        self.keys.retain(|key, _| key.0 != space);
+        self.objects.extract_if(.., |_, object| object.space == space).map(|(_, object)| object.value).collect()
     }
 
     /// Drops objects.

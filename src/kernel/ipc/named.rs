@@ -14,7 +14,7 @@ use lind_abi::{CageId, Errno, Result};
 use rustix::net::sockopt::set_socket_send_buffer_size;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socketpair};
 
-use super::Permissions;
+use super::{Permissions, Space};
 use crate::call::Ctx;
 use crate::event::{Event, Seen};
 use crate::fd::{File, Kind};
@@ -27,10 +27,10 @@ const MOST_MESSAGES: i64 = 10;
 const LONGEST_MESSAGE: i64 = 8192;
 const LONGEST_NAME: usize = 255;
 
-/// Names and their queues.
+/// Names in each namespace, and their queues.
 #[derive(Debug, Default)]
 pub(crate) struct Named {
-    queues: BTreeMap<Vec<u8>, Arc<MessageQueue>>,
+    queues: BTreeMap<(Space, Vec<u8>), Arc<MessageQueue>>,
     /// Held by every queue, also by those without a name: they take memory until they are closed.
     all: Arc<()>,
 }
@@ -71,7 +71,8 @@ impl Named {
         wanted: u32,
     ) -> Result<Arc<MessageQueue>> {
         check_name(name)?;
-        if let Some(queue) = self.queues.get(name) {
+        let name = (Space::of(cx), name.to_vec());
+        if let Some(queue) = self.queues.get(&name) {
             if make.is_some() && only_new {
                 return Err(Errno::EEXIST);
             }
@@ -86,7 +87,7 @@ impl Named {
         let permissions = Permissions::new(cx, mode);
         let (inside, counted) = (Mutex::new(inside), Arc::clone(&self.all));
         let queue = Arc::new(MessageQueue { permissions, size, inside, changed: Event::default(), _counted: counted });
-        self.queues.insert(name.to_vec(), Arc::clone(&queue));
+        self.queues.insert(name, Arc::clone(&queue));
         Ok(queue)
     }
 
@@ -96,9 +97,15 @@ impl Named {
     /// ENOENT, EPERM.
     pub fn remove(&mut self, cx: &Ctx<'_>, name: &[u8]) -> Result<()> {
         check_name(name)?;
-        self.queues.get(name).ok_or(Errno::ENOENT)?.permissions.check_owner(cx)?;
-        self.queues.remove(name);
+        let name = (Space::of(cx), name.to_vec());
+        self.queues.get(&name).ok_or(Errno::ENOENT)?.permissions.check_owner(cx)?;
+        self.queues.remove(&name);
         Ok(())
+    }
+
+    /// Takes all names of a namespace away.
+    pub fn forget(&mut self, space: Space) {
+        self.queues.retain(|name, _| name.0 != space);
     }
 }
 

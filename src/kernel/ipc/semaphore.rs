@@ -208,20 +208,22 @@ impl Set {
         Ok(cages)
     }
 
-    /// Gives back what a cage that has ended took with SEM_UNDO.
-    pub fn undo(&mut self, cage: CageId) {
-        let mut any = false;
+    /// Gives back what a cage took with SEM_UNDO. Returns how many notes of that are gone, for each
+    /// of which the cage was charged [`UNDO`] bytes.
+    pub fn undo(&mut self, cage: CageId) -> usize {
+        let mut notes = 0;
         for ((index, _), change) in self.undo.extract_if(.., |(_, other), _| *other == cage) {
+            notes += 1;
             let Some(semaphore) = self.semaphores.get_mut(usize::from(index)) else { continue };
-            any = true;
             let value = (i32::from(semaphore.value) + change).clamp(0, HIGHEST.into());
             semaphore.value = u16::try_from(value).unwrap_or(0);
             semaphore.by = cage.0;
         }
-        if any {
+        if notes > 0 {
             self.operated = now();
             self.changed.notify_all();
         }
+        notes
     }
 
     /// IPC_STAT.

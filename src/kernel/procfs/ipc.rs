@@ -1,5 +1,5 @@
-//! Texts about System V objects: the files of /proc/sysvipc. They are those of the runner, which
-//! all its cages share.
+//! Texts about System V objects: the files of /proc/sysvipc. They list those of the reader's
+//! namespace.
 
 use std::fmt::Write;
 
@@ -11,7 +11,7 @@ use crate::ipc;
 pub(super) fn shm(subject: &Subject<'_>) -> Result<Vec<u8>> {
     let mut text = "       key      shmid perms                  size  cpid  lpid nattch   uid   gid  cuid  cgid      atime      dtime      ctime                   rss                  swap\n".to_owned();
     let kernel = subject.cx.kernel;
-    for (id, object) in kernel.ipc.lock().segments.objects() {
+    for (id, object) in kernel.ipc.lock().segments.objects(subject.cx) {
         let status = object.value.to_guest(&object.permissions, ipc::attachments(kernel, id));
         let perm = &status.perm;
         let _ = writeln!(
@@ -39,7 +39,7 @@ pub(super) fn shm(subject: &Subject<'_>) -> Result<Vec<u8>> {
 
 pub(super) fn sem(subject: &Subject<'_>) -> Result<Vec<u8>> {
     let mut text = "       key      semid perms      nsems   uid   gid  cuid  cgid      otime      ctime\n".to_owned();
-    for (id, object) in subject.cx.kernel.ipc.lock().sets.objects() {
+    for (id, object) in subject.cx.kernel.ipc.lock().sets.objects(subject.cx) {
         let status = object.value.to_guest(&object.permissions);
         let perm = &status.perm;
         let _ = writeln!(
@@ -53,7 +53,7 @@ pub(super) fn sem(subject: &Subject<'_>) -> Result<Vec<u8>> {
 
 pub(super) fn msg(subject: &Subject<'_>) -> Result<Vec<u8>> {
     let mut text = "       key      msqid perms      cbytes       qnum lspid lrpid   uid   gid  cuid  cgid      stime      rtime      ctime\n".to_owned();
-    for (id, object) in subject.cx.kernel.ipc.lock().queues.objects() {
+    for (id, object) in subject.cx.kernel.ipc.lock().queues.objects(subject.cx) {
         let status = object.value.to_guest(&object.permissions);
         let perm = &status.perm;
         let _ = writeln!(

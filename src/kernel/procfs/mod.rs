@@ -14,6 +14,7 @@ mod ipc;
 mod list;
 mod mappings;
 mod mounts;
+mod namespaces;
 mod net;
 mod open;
 mod proc;
@@ -129,8 +130,8 @@ impl Node {
 
     /// Whether it shows what a process has, rather than what is known of it.
     fn is_inside(&self) -> bool {
-        const TEXTS: [&str; 7] =
-            ["exe", "maps", "smaps", "smaps_rollup", "timerslack_ns", "coredump_filter", "oom_score_adj"];
+        const TEXTS: [&str; 9] =
+            ["exe", "maps", "smaps", "smaps_rollup", "timerslack_ns", "coredump_filter", "oom_score_adj", "ipc", "uts"];
         let private = self.entry.mode & 0o077 == 0;
         self.process.is_some()
             && (private

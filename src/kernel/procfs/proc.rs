@@ -2,7 +2,9 @@
 
 use std::borrow::Cow;
 
-use super::{Entry, What, fdinfo, ipc, mappings, mounts, net, process as p, setting as w, sysctl, system as s};
+use super::{
+    Entry, What, fdinfo, ipc, mappings, mounts, namespaces, net, process as p, setting as w, sysctl, system as s,
+};
 
 const fn text(name: &'static str, make: fn(&super::Subject<'_>) -> lind_abi::Result<Vec<u8>>) -> Entry {
     Entry { name, mode: 0o444, what: What::Text(make) }
@@ -88,6 +90,7 @@ static OF_PROCESS: &[Entry] = &[
     text("mountinfo", mounts::mountinfo),
     text("mounts", mounts::mounts),
     folder("net", NET),
+    Entry { name: "ns", mode: 0o511, what: What::Directory(NAMESPACES) },
     setting("oom_adj", w::oom_adj, w::set_oom_adj),
     text("oom_score", w::oom_score),
     setting("oom_score_adj", w::oom_score_adj, w::set_oom_score_adj),
@@ -108,6 +111,9 @@ static OF_PROCESS: &[Entry] = &[
     text("uid_map", all_ids),
     text("wchan", p::waits_at),
 ];
+
+/// /proc/PID/ns: the kinds of which a cage may have its own.
+static NAMESPACES: &[Entry] = &[link("ipc", namespaces::ipc), link("uts", namespaces::uts)];
 
 /// /proc/PID/net
 static NET: &[Entry] = &[
@@ -140,6 +146,7 @@ static OF_TASK: &[Entry] = &[
     text("mountinfo", mounts::mountinfo),
     text("mounts", mounts::mounts),
     folder("net", NET),
+    Entry { name: "ns", mode: 0o511, what: What::Directory(NAMESPACES) },
     setting("oom_adj", w::oom_adj, w::set_oom_adj),
     text("oom_score", w::oom_score),
     setting("oom_score_adj", w::oom_score_adj, w::set_oom_score_adj),

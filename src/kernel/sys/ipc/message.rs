@@ -109,7 +109,8 @@ pub(crate) fn msgctl(cx: &Ctx<'_>, id: i32, cmd: i32, buf: InOut<MsqidDs>) -> Re
         how @ (IPC_STAT | MSG_STAT | MSG_STAT_ANY) => {
             let (status, result) = {
                 let mut state = queues.lock();
-                let (id, result) = if how == IPC_STAT { (id, 0) } else { state.queues.at(id).map(|id| (id, id))? };
+                let (id, result) =
+                    if how == IPC_STAT { (id, 0) } else { state.queues.at(cx, id).map(|id| (id, id))? };
                 let object = state.queues.permitted(cx, id, if how == MSG_STAT_ANY { 0 } else { READ })?;
                 (object.value.to_guest(&object.permissions), result)
             };
@@ -121,9 +122,8 @@ pub(crate) fn msgctl(cx: &Ctx<'_>, id: i32, cmd: i32, buf: InOut<MsqidDs>) -> Re
             const SEGMENT: [usize; 2] = [16, 0xffff];
             let (count, messages, bytes) = {
                 let state = queues.lock();
-                let held = state.queues.values().map(Queue::holds);
-                let (messages, bytes) = held.fold((0, 0), |sum, queue| (sum.0 + queue.0, sum.1 + queue.1));
-                (state.queues.len(), messages, bytes)
+                let held = state.queues.objects(cx).map(|(_, object)| object.value.holds());
+                held.fold((0, 0, 0), |sum, queue| (sum.0 + 1, sum.1 + queue.0, sum.2 + queue.1))
             };
             let (pool, map, most) =
                 if how == MSG_INFO { (count, messages, bytes) } else { (MOST * ROOM / 1024, ROOM, MOST_MESSAGES) };

@@ -115,7 +115,8 @@ pub(crate) fn semctl(cx: &Ctx<'_>, id: i32, index: i32, cmd: i32, arg: InOut<Sem
         IPC_STAT | SEM_STAT | SEM_STAT_ANY => {
             let (status, result) = {
                 let mut state = sets.lock();
-                let (id, result) = if command == IPC_STAT { (id, 0) } else { state.sets.at(id).map(|id| (id, id))? };
+                let (id, result) =
+                    if command == IPC_STAT { (id, 0) } else { state.sets.at(cx, id).map(|id| (id, id))? };
                 let object = state.sets.permitted(cx, id, if command == SEM_STAT_ANY { 0 } else { READ })?;
                 (object.value.to_guest(&object.permissions), result)
             };
@@ -159,7 +160,8 @@ fn info(cx: &Ctx<'_>, arg: InOut<SemidDs>, counts: bool) -> Result<i32> {
     const UNDO_SIZE: usize = 20;
     let (count, all) = {
         let state = cx.kernel.ipc.lock();
-        (state.sets.len(), state.sets.values().map(|set| set.semaphores.len()).sum())
+        let sizes = state.sets.objects(cx).map(|(_, object)| object.value.semaphores.len());
+        sizes.fold((0, 0), |sum, size| (sum.0 + 1, sum.1 + size))
     };
     let most = MOST_SEMAPHORES;
     let operations = usize::try_from(MOST_OPERATIONS).unwrap_or(usize::MAX);

@@ -16,9 +16,7 @@ const SHM_RDONLY: u32 = 0o10000;
 const SHM_RND: u32 = 0o20000;
 const SHM_REMAP: u32 = 0o40000;
 const SHM_EXEC: u32 = 0o100_000;
-/// shmctl(2): shown in the mode of a segment that was removed and is attached.
-const SHM_DEST: u32 = 0o1000;
-/// SHM_LOCKED: the same for a locked segment.
+/// SHM_LOCKED: shown in the mode of a locked segment.
 const SHM_LOCKED: u32 = 0o2000;
 const SHM_LOCK: u32 = 11;
 const SHM_UNLOCK: u32 = 12;
@@ -26,7 +24,8 @@ const SHM_STAT: u32 = 13;
 const SHM_INFO: u32 = 14;
 const SHM_STAT_ANY: u32 = 15;
 
-/// Segments of one runner, in bytes: as much as one guest can address, for all of them.
+/// Segments of one runner, in bytes: as much as one guest can address, for all of them in all
+/// namespaces.
 const MOST_BYTES: u64 = space::LIMIT;
 
 /// shmget(2)
@@ -110,7 +109,7 @@ pub(crate) fn shmctl(cx: &Ctx<'_>, id: i32, cmd: i32, buf: InOut<ShmidDs>) -> Re
     forget_detached(cx, &mut state);
     match command(cmd) {
         how @ (IPC_STAT | SHM_STAT | SHM_STAT_ANY) => {
-            let (id, result) = if how == IPC_STAT { (id, 0) } else { state.segments.at(id).map(|id| (id, id))? };
+            let (id, result) = if how == IPC_STAT { (id, 0) } else { state.segments.at(cx, id).map(|id| (id, id))? };
             let count = attachments(cx.kernel, id);
             let wanted = if how == SHM_STAT_ANY { 0 } else { READ };
             let object = state.segments.permitted(cx, id, wanted)?;
@@ -119,14 +118,15 @@ pub(crate) fn shmctl(cx: &Ctx<'_>, id: i32, cmd: i32, buf: InOut<ShmidDs>) -> Re
             cx.store(cx.writing(buf), &status).map(|()| result)
         }
         IPC_INFO => {
-            let (count, pages) = (state.segments.len(), pages(MOST_BYTES));
+            let (count, pages) = (state.segments.objects(cx).count(), pages(MOST_BYTES));
             drop(state);
             tell_all(cx, buf, count, &long([usize::MAX, 1, MOST, MOST, pages, 0, 0, 0, 0]))
         }
         SHM_INFO => {
-            let count = state.segments.len();
-            let size = state.segments.values().map(|segment| pages(segment.size)).sum();
-            let there = state.segments.values().map(Segment::resident).map(pages).sum();
+            let segments = || state.segments.objects(cx).map(|(_, object)| &object.value);
+            let count = segments().count();
+            let size = segments().map(|segment| pages(segment.size)).sum();
+            let there = segments().map(Segment::resident).map(pages).sum();
             drop(state);
             tell_all(cx, buf, count, &long([count, size, there, 0, 0, 0]))
         }
@@ -135,10 +135,8 @@ pub(crate) fn shmctl(cx: &Ctx<'_>, id: i32, cmd: i32, buf: InOut<ShmidDs>) -> Re
             state.segments.owned(cx, id)?.permissions.set(&new.perm).map(|()| 0)
         }
         IPC_RMID => {
-            let object = state.segments.owned(cx, id)?;
-            object.value.removed = true;
-            object.permissions.mark(SHM_DEST);
-            state.segments.forget_key(id);
+            state.segments.owned(cx, id)?;
+            state.segments.let_go(id);
             forget_detached(cx, &mut state);
             Ok(0)
         }

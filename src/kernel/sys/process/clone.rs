@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use lind_abi::flags::CloneFlags;
 use lind_abi::{Addr, Errno, Out, Pid, Result};
 
-use crate::cage::{How, capability, make_child, parent_of};
+use crate::cage::{Cage, How, capability, make_child, parent_of};
 use crate::call::Ctx;
 
 /// The state that threads of a cage always share.
@@ -25,10 +25,11 @@ const NAMESPACES: u32 = CloneFlags::CLONE_NEWNS
     | CloneFlags::CLONE_NEWUSER
     | CloneFlags::CLONE_NEWPID
     | CloneFlags::CLONE_NEWNET
-    | CloneFlags::CLONE_NEWCGROUP
-    | CloneFlags::CLONE_NEWIPC;
+    | CloneFlags::CLONE_NEWCGROUP;
+/// Namespaces that a cage may have of its own.
+const APART: u32 = CloneFlags::CLONE_NEWUTS | CloneFlags::CLONE_NEWIPC;
 /// Flags of a child, not a thread.
-const OF_CHILDREN: u32 = CloneFlags::CLONE_PARENT | CloneFlags::CLONE_NEWUTS;
+const OF_CHILDREN: u32 = CloneFlags::CLONE_PARENT | APART;
 /// CLONE_NEWTIME, which only unshare(2) has: in clone(2) it is part of the signal.
 const NEWTIME: u32 = 0x80;
 /// The signal that the parent gets at the child's end.
@@ -39,7 +40,8 @@ const SIGNAL: u32 = 0xff;
 /// CLONE_VFORK | SIGCHLD`), and a copy (`SIGCHLD`). Only the import `fork` can ask for a copy, and
 /// for a child that continues where its parent is, without a stack. `stack` is the address of the
 /// block that libc's `__lind_thread_start` starts from; libc puts the thread pointer there too. A
-/// child may be a sibling of the caller, and have names of the machine of its own.
+/// child may be a sibling of the caller, and have names of the machine and System V objects of its
+/// own.
 pub(crate) fn clone(
     cx: &Ctx<'_>,
     flags: CloneFlags,
@@ -61,8 +63,12 @@ pub(crate) fn clone(
     if (kind & !SIGNAL & !CloneFlags::CLONE_PARENT) == SHARED {
         return thread(cx, flags, stack, parent_tid, child_tid);
     }
-    if flags.has(CloneFlags::CLONE_NEWUTS) {
+    if flags.0 & APART != 0 {
         may_unshare(cx)?;
+    }
+    if flags.has(CloneFlags::CLONE_NEWIPC) && flags.has(CloneFlags::CLONE_SYSVSEM) {
+        // Adjustments of SEM_UNDO cannot be shared with a namespace without these semaphores.
+        return Err(Errno::EINVAL);
     }
     match (kind & !SIGNAL & !OF_CHILDREN, signal) {
         (0, CloneFlags::SIGCHLD) => child(cx, flags, How::Fork, parent_tid),
@@ -79,6 +85,16 @@ fn may_unshare(cx: &Ctx<'_>) -> Result<()> {
     if cx.cage.settings().credentials.can(capability::SYS_ADMIN) { Ok(()) } else { Err(Errno::EPERM) }
 }
 
+/// Gives a cage the namespaces that are asked for.
+fn set_apart(cx: &Ctx<'_>, cage: &Cage, flags: CloneFlags) {
+    if flags.has(CloneFlags::CLONE_NEWUTS) {
+        cage.names_apart(cx.kernel);
+    }
+    if flags.has(CloneFlags::CLONE_NEWIPC) {
+        cx.kernel.ipc.set_apart(cx.kernel, cage);
+    }
+}
+
 /// unshare(2). A cage shares descriptors, the working directory and the like with no other cage,
 /// and its threads always share them.
 pub(crate) fn unshare(cx: &Ctx<'_>, flags: CloneFlags) -> Result<()> {
@@ -87,7 +103,7 @@ pub(crate) fn unshare(cx: &Ctx<'_>, flags: CloneFlags) -> Result<()> {
         | CloneFlags::CLONE_VM
         | CloneFlags::CLONE_FS
         | CloneFlags::CLONE_FILES;
-    if flags.beyond(OF_THREADS | CloneFlags::CLONE_SYSVSEM | CloneFlags::CLONE_NEWUTS | NAMESPACES | NEWTIME) {
+    if flags.beyond(OF_THREADS | CloneFlags::CLONE_SYSVSEM | APART | NAMESPACES | NEWTIME) {
         return Err(Errno::EINVAL);
     }
     if flags.0 & (NAMESPACES | NEWTIME) != 0 {
@@ -96,9 +112,9 @@ pub(crate) fn unshare(cx: &Ctx<'_>, flags: CloneFlags) -> Result<()> {
     if flags.0 & OF_THREADS != 0 && cx.cage.has_other_threads() {
         return Err(Errno::EINVAL);
     }
-    if flags.has(CloneFlags::CLONE_NEWUTS) {
+    if flags.0 & APART != 0 {
         may_unshare(cx)?;
-        cx.cage.names_apart();
+        set_apart(cx, cx.cage, flags);
     }
     if flags.has(CloneFlags::CLONE_SYSVSEM) {
         cx.kernel.ipc.undo(cx.cage);
@@ -143,9 +159,7 @@ fn child(cx: &Ctx<'_>, flags: CloneFlags, how: How, parent_tid: Out<i32>) -> Res
     }
     let parent = parent_of(cx.kernel, cx.cage.id)?;
     let birth = make_child(cx.kernel, cx.thread, &parent, (how, flags.has(CloneFlags::CLONE_PARENT)))?;
-    if flags.has(CloneFlags::CLONE_NEWUTS) {
-        birth.child.cage.names_apart();
-    }
+    set_apart(cx, &birth.child.cage, flags);
     let pid = birth.child.tid.cast_signed();
     if flags.has(CloneFlags::CLONE_PARENT_SETTID) {
         // Linux makes the child all the same.

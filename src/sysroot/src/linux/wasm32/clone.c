@@ -6,6 +6,9 @@ static int clone_on_memory(int (*)(void *), void *, int, void *, ...);
 #undef clone
 #include <signal.h>
 
+/* Flags that a child which is a copy may have. */
+#define OF_CHILDREN (CLONE_PARENT | CLONE_NEWUTS | CLONE_NEWIPC)
+
 /* Flags of clone(2) for the next fork. */
 void wish(int flags) __asm__("__lind_clone_wish");
 
@@ -57,9 +60,9 @@ int clone(int (*func)(void *), void *stack, int flags, void *arg, ...)
 	}
 	va_end(ap);
 
-	if ((flags & ~(CLONE_PARENT_SETTID | CLONE_CHILD_SETTID | CLONE_PARENT | CLONE_NEWUTS)) != SIGCHLD || !stack)
+	if ((flags & ~(CLONE_PARENT_SETTID | CLONE_CHILD_SETTID | OF_CHILDREN)) != SIGCHLD || !stack)
 		return clone_on_memory(func, stack, flags, arg, ptid, tls, ctid);
-	wish(flags & (CLONE_PARENT | CLONE_NEWUTS));
+	wish(flags & OF_CHILDREN);
 	pid = _Fork();
 	if (pid) {
 		if (pid > 0 && flags & CLONE_PARENT_SETTID) *ptid = pid;
