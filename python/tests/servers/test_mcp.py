@@ -88,7 +88,7 @@ async def test_signals_and_the_end(era: str, project: Path) -> None:
             await anyio.sleep(0.02)
         asked = data(await client.call_tool("kill", {"id": began["id"], "signal": "TERM"}))
         asked = data(await client.call_tool("poll", {"id": began["id"], "wait": 30}))
-        assert asked["output"].endswith("asked\n") and asked["exit_code"] == 5
+        assert "asked" in asked["output"] and asked["exit_code"] == 5
         began = data(await client.call_tool("run", {"command": "sleep 600 & sleep 600", "background": True}))
         killed = data(await client.call_tool("kill", {"id": began["id"]}))
         assert (killed["running"], killed["ended_by"], killed["exit_code"]) == (False, "killed", 137)

@@ -40,7 +40,7 @@ def run(name: str, *words: str) -> subprocess.CompletedProcess[str]:
 
 def inspect(*words: str) -> dict[str, object]:
     """The answer of a server by standard input and output, as the inspector prints it."""
-    passed = [f"-e={name}={value}" for name, value in os.environ.items() if name in ("PYTHONPATH", "LIND_BOOT", "LIND_ROOT", "HOME", "XDG_RUNTIME_DIR")]
+    passed = [word for name, value in os.environ.items() if name in ("PYTHONPATH", "LIND_BOOT", "LIND_ROOT", "HOME", "XDG_RUNTIME_DIR") for word in ("-e", f"{name}={value}")]
     done = run("mcp-inspector", "--cli", *passed, *SERVER, *words)
     assert done.returncode == 0, done.stderr
     answer = json.loads(done.stdout)
