@@ -67,7 +67,7 @@ def test_a_sandbox_whose_session_has_ended() -> None:
 
 def test_options_become_words() -> None:
     words = Options(volumes={"a": "/b:ro"}, allow=["x:1", "y"], memory=1 << 20, cpu=2, processes=3, idle=1.5, read_only=True, tmpfs=["/m:1M"]).words()
-    assert words == ["--volume=a:/b:ro", "--allow=x:1", "--allow=y", "--tmpfs=/m:1M", "--idle=1.5", "--memory=1048576B", "--cpu=2000ms", "--cages=3", "--read-only"]
+    assert words == ["--volume=a:/b:ro", "--allow=x:1", "--allow=y", "--tmpfs=/m:1M", "--idle=1500ms", "--memory=1048576B", "--cpu=2000ms", "--cages=3", "--read-only"]
 
 
 def test_run() -> None:

@@ -44,9 +44,10 @@ async def test_to_close_it_leaves_it_running(running: str) -> None:
 
 async def test_a_session_is_listed_until_it_is_stopped(running: str) -> None:
     sandbox = await AsyncSandbox.connect(running)
-    await sandbox.start("sleep 1000")
+    process = await sandbox.start("sleep 1000")
     found = [session for session in await async_sessions() if session.name == running]
     assert [(session.commands, session.seconds > 0) for session in found] == [(1, True)]
+    await process.close()
     await sandbox.stop()
     assert running not in {session.name for session in await async_sessions()}
     with pytest.raises(SandboxError, match="closed"):

@@ -101,6 +101,7 @@ async def test_without_an_answer_the_call_is_denied(port: int) -> None:
         await sandbox.deny(f"127.0.0.1:{port}")
         result = await sandbox.run(CONNECT.format(port), timeout=60)
         assert not result.ok and len(result.denials) == 1
+        assert not await (await questions.read(timeout=60)).answer("once")
         with pytest.raises(TimeoutExpired):
             await questions.read(timeout=0.2)
         async with await sandbox.start(CONNECT.format(port)) as process:

@@ -45,9 +45,10 @@ def test_to_close_it_leaves_it_running(running: str) -> None:
 
 def test_a_session_is_listed_until_it_is_stopped(running: str) -> None:
     sandbox = Sandbox.connect(running)
-    sandbox.start("sleep 1000")
+    process = sandbox.start("sleep 1000")
     found = [session for session in sessions() if session.name == running]
     assert [(session.commands, session.seconds > 0) for session in found] == [(1, True)]
+    process.close()
     sandbox.stop()
     assert running not in {session.name for session in sessions()}
     with pytest.raises(SandboxError, match="closed"):

@@ -102,6 +102,7 @@ def test_without_an_answer_the_call_is_denied(port: int) -> None:
         sandbox.deny(f"127.0.0.1:{port}")
         result = sandbox.run(CONNECT.format(port), timeout=60)
         assert not result.ok and len(result.denials) == 1
+        assert not (questions.read(timeout=60)).answer("once")
         with pytest.raises(TimeoutExpired):
             questions.read(timeout=0.2)
         with sandbox.start(CONNECT.format(port)) as process:

@@ -25,7 +25,8 @@ class WithQuestions(Options):
 
 def sandbox(options: SandboxOptions, ask: str | None) -> tuple[lind.AsyncSandbox, WithQuestions]:
     """A sandbox in which calls wait, if `ask` says how long, and its options."""
-    made, given = lind.AsyncSandbox(**options), WithQuestions(**options, ask=ask)
+    all_options: SandboxOptions = {**options, "ask": ask}
+    made, given = lind.AsyncSandbox(**all_options), WithQuestions(**all_options)
     made._session.options = given
     return made, given
 
