@@ -92,7 +92,11 @@ class Whole(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         data = json.loads(done.stdout)
         self.assertEqual(data["failed"], {})
-        self.assertEqual({row: sorted(of) for row, of in data["rows"].items()}, {row.name: ["bare", "lind"] for row in measure.every_row(2)})
+        rows = {row: sorted(of) for row, of in data["rows"].items()}
+        *every, first = (row.name for row in measure.every_row(2))
+        # Only a wheel that is built can be installed.
+        self.assertIn("bare", rows.pop(first))
+        self.assertEqual(rows, dict.fromkeys(every, ["bare", "lind"]))
 
     def test_a_wrong_column_is_said(self) -> None:
         done = subprocess.run([REPOSITORY / "scripts/packagebench.py", "--columns", "nosuch"], capture_output=True, text=True, check=False)

@@ -77,9 +77,8 @@ class Runner(unittest.TestCase):
         for script, want in cases.items():
             (self.at / "run").write_text(f"#!/bin/sh\n{script}\n")
             (self.at / "run").chmod(0o755)
-            totals = runner.Totals()
-            with contextlib.redirect_stdout(io.StringIO()):
-                runner.run_folder(self.at, totals)
+            totals, said = runner.Totals(), list[str]()
+            runner.run_folder(self.at, totals, said.append)
             self.assertEqual(str(totals), want)
 
 
