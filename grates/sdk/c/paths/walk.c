@@ -211,24 +211,35 @@ static int last_step(struct walk *w, const char *name, bool slash)
 	return finish_at(w, name, fd, bound);
 }
 
+/* Enters the directory `fd`, called `name` here. */
+static int enter(struct walk *w, int fd, const char *name)
+{
+	char path[LIND_PATH_MAX];
+	int r = lind_here_append(&w->here, name, path);
+
+	if (r) {
+		own_close(fd);
+		return r;
+	}
+	memcpy(w->here.text, path, strlen(path) + 1);
+	return lind_here_take(&w->here, fd);
+}
+
 /* A name with more to come: a directory, or a link to one. */
 static int inner_step(struct walk *w, const char *name)
 {
-	char path[LIND_PATH_MAX];
 	bool bound;
 	int fd = lind_here_look(&w->here, name, O_DIRECTORY, &bound), r;
 
-	if (fd >= 0) {
-		if ((r = lind_here_append(&w->here, name, path))) {
-			own_close(fd);
-			return r;
-		}
-		memcpy(w->here.text, path, strlen(path) + 1);
-		return lind_here_take(&w->here, fd);
-	}
+	if (fd >= 0)
+		return enter(w, fd, name);
 	if (fd != -ENOTDIR || bound || (fd = own_look(w->here.at, name, 0)) < 0)
 		return fd;
-	if (!(r = (int)own(SYS_fstat, (uint64_t)fd, (uintptr_t)&w->out->st, 0, 0)))
+	r = (int)own(SYS_fstat, (uint64_t)fd, (uintptr_t)&w->out->st, 0, 0);
+	/* A directory has taken the place of a link meanwhile. */
+	if (!r && S_ISDIR(w->out->st.st_mode))
+		return enter(w, fd, name);
+	if (!r)
 		r = S_ISLNK(w->out->st.st_mode) ? follow(w, fd, name) : -ENOTDIR;
 	own_close(fd);
 	return r;
