@@ -96,7 +96,7 @@ class Whole(unittest.TestCase):
         *every, first = (row.name for row in measure.every_row(2))
         # Only a wheel that is built can be installed.
         self.assertIn("bare", rows.pop(first))
-        self.assertEqual(rows, dict.fromkeys(every, ["bare", "lind"]))
+        self.assertEqual(rows, {name: ["bare", "lind"] for name in every})
 
     def test_a_wrong_column_is_said(self) -> None:
         done = subprocess.run([REPOSITORY / "scripts/packagebench.py", "--columns", "nosuch"], capture_output=True, text=True, check=False)
