@@ -57,7 +57,7 @@ use run::pool::Pool;
 use run::program::LinkedProgram;
 use run::thread;
 use signal::preempt::Interrupts;
-use signal::{context, fault_delivery, host_signals, preempt};
+use signal::{context, fault_delivery, host_signals, preempt, process_signals};
 use space::memory::AdoptedMemory;
 use syscall::{imports, perf};
 
@@ -254,7 +254,7 @@ impl boundary::GuestRuntime for Engine {
     }
 
     fn stop_process(&self) {
-        host_signals::stop_process();
+        process_signals::stop_process();
     }
 }
 

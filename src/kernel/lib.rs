@@ -84,9 +84,9 @@ mod spin;
 pub mod stdio;
 mod sys;
 pub mod terminal;
-#[cfg(test)]
-#[allow(dead_code, reason = "each area's tests use their part")]
-mod testing;
+#[cfg(any(test, feature = "testing"))]
+#[allow(dead_code, missing_docs, clippy::print_stderr, reason = "for tests, of which each area uses its part")]
+pub mod testing;
 pub mod text;
 pub mod threei;
 mod timers;
@@ -100,6 +100,7 @@ pub use host::lease::Lease;
 pub use host::mounts::{detached as detached_mount, restrict as restrict_mount};
 pub use host::requests;
 pub use lind_abi::{Arg, CageId, Call, Errno, Result};
+pub use procfs::Allowance;
 
 use cage::CageTable;
 use root::Root;
@@ -146,6 +147,9 @@ pub struct Kernel {
     pub rules: rules::Rules,
     engine: OnceLock<Box<dyn GuestRuntime>>,
     line: OnceLock<cage::Line>,
+    allowance: OnceLock<Allowance>,
+    /// The cage that this process is to others, if not the first.
+    represented: OnceLock<lind_abi::CageId>,
     /// The end of the command behind all grates of the command line.
     pub(crate) command_end: OnceLock<cage::Status>,
     /// Whether this process has been stopped together with its first cage, and has not got a
@@ -193,6 +197,8 @@ impl Kernel {
             rules: rules::Rules::default(),
             engine: OnceLock::new(),
             line: OnceLock::new(),
+            allowance: OnceLock::new(),
+            represented: OnceLock::new(),
             command_end: OnceLock::new(),
             stopped_outside: Mutex::default(),
             timed: AtomicBool::new(false),
@@ -225,6 +231,26 @@ impl Kernel {
         self.names.set_domain(b"(none)");
     }
 
+    /// Sets the limits that /sys/fs/cgroup shows. Later calls have no effect.
+    pub fn show_allowance(&self, allowance: Allowance) {
+        let _ = self.allowance.set(allowance);
+    }
+
+    /// Lets signals that other processes send to this one be for a cage, instead of the first.
+    /// Later calls have no effect.
+    pub fn represent(&self, cage: lind_abi::CageId) {
+        let _ = self.represented.set(cage);
+    }
+
+    /// See [`Kernel::represent`].
+    pub fn represented(&self) -> Option<lind_abi::CageId> {
+        self.represented.get().copied()
+    }
+
+    pub(crate) fn allowance(&self) -> Allowance {
+        self.allowance.get().copied().unwrap_or_default()
+    }
+
     /// Gives the kernel what the command line brings. Later calls have no effect.
     pub fn bring(&self, line: cage::Line) {
         let _ = self.line.set(line);
@@ -244,6 +270,11 @@ impl Kernel {
     /// cage has asked about it.
     pub fn front_group(&self, session: u32) -> Option<u32> {
         self.terminals.console_group(self, session)
+    }
+
+    /// The foreground process group of the terminal that was handed in. Any session may have it.
+    pub fn console_group(&self) -> Option<u32> {
+        self.terminals.handed_in_group(self)
     }
 
     /// Notes that the runner ends the run after a time. It does not stop itself then, as it could

@@ -146,11 +146,15 @@ impl Root {
         if let Some(links) = &mut self.links {
             links.detach()?;
         }
-        self.devices.detach()?;
-        let ours = self.links.as_ref().map(Links::directory).into_iter().chain(self.devices.slaves());
+        let ours = self.links.as_ref().map(Links::directory).into_iter();
         let mounts: Vec<_> = ours.chain(others.iter().copied()).collect();
         self.parting = Parting::of(&mounts);
         Ok(())
+    }
+
+    /// Closes what was open only for the walls to be put up.
+    pub fn walls_are_up(&mut self) {
+        self.devices.close_slaves();
     }
 
     /// The mounts inside the root that the host does not know: `names` are those of their sources.
@@ -162,6 +166,14 @@ impl Root {
         self.table = Some(table);
     }
 
+    /// The names in /dev at which the host has mounted something: there the host's files are seen
+    /// instead of the kernel's own.
+    pub(crate) fn mounted_in_dev(&self) -> impl Iterator<Item = &[u8]> {
+        self.mounted.iter().filter(|_| self.table.is_none()).filter_map(|(path, _)| {
+            path.strip_prefix(b"/dev/")?.split(|&byte| byte == b'/').next().filter(|name| !name.is_empty())
+        })
+    }
+
     /// Sets the mounts inside the root that the host has made: their paths, and whether they are
     /// read-only.
     pub fn set_mounted(&mut self, mounted: Vec<(Vec<u8>, bool)>) {
@@ -169,7 +181,7 @@ impl Root {
     }
 
     /// The mounts inside the root: their paths, and whether they are read-only. If there are any,
-    /// the root itself is read-only.
+    /// the root itself is read-only, unless `/` is among them.
     pub fn mounted(&self) -> &[(Vec<u8>, bool)] {
         &self.mounted
     }

@@ -128,7 +128,7 @@ pub fn both_walls(test: fn(&World)) {
 }
 
 /// Runs a test in a fresh world, on a thread with a root directory and umask of its own.
-pub fn in_world(walls: Walls, test: fn(&World)) {
+pub fn in_world(walls: Walls, test: impl FnOnce(&World) + Send + 'static) {
     let folder = Arc::new(tempfile::tempdir().unwrap());
     let root = folder.path().join("root");
     std::fs::create_dir(&root).unwrap();
@@ -210,6 +210,14 @@ impl World {
         let thread = self.engine.started.lock().unwrap().pop().unwrap();
         let (folder, engine, outside) = (Arc::clone(&self.folder), self.engine.clone(), self.outside.clone());
         World::of(Arc::clone(&self.kernel), thread, self.walls, folder, engine, outside)
+    }
+
+    /// Ends all cages: this world's, and those that it has started.
+    pub fn exit_all(&self) {
+        self.exit();
+        while let Some(thread) = self.engine.started.lock().unwrap().pop() {
+            thread.ended(&self.kernel, crate::cage::Next::ExitThread(0), &NoHop::default());
+        }
     }
 
     /// Ends this world's cage.

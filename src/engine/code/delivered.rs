@@ -5,13 +5,16 @@
 //! and a list:
 //!
 //! ```text
-//! list            a line for each module: hash of the module, a space, hash of its code
+//! list            a line for each module: hash of the module, a space, hash of its code; where
+//!                 HASH.packed was there, a space and the hash of that file
 //! HASH.code       compiled code without its signature (see `cwasm`); HASH is the module's
+//! HASH.packed     the same as `zstd --long=27` compresses it; read where there is no HASH.code
 //! ```
 //!
-//! Hashes are 64 hexadecimal digits: BLAKE3 of a module's bytes, and the hash that signatures are
-//! made over. The hash of the list itself is inside the program, put there after the program was
-//! linked (by [`delivery`](crate::code::delivery)). So delivered code is as trustworthy as the
+//! Hashes are 64 hexadecimal digits: BLAKE3 of a module's bytes and of a packed file, and the hash
+//! that signatures are made over. Nothing is decompressed before its hash is known to be right. The
+//! hash of the list itself is inside the program, put there after the program was linked (by
+//! [`delivery`](crate::code::delivery)). So delivered code is as trustworthy as the
 //! program, whoever can write to the directory. The process that compiles takes code from here
 //! instead of compiling, signs it with the user's key and keeps it in the cache; nothing else reads
 //! the directory.
@@ -50,12 +53,20 @@ pub(crate) const LIST: &str = "list";
 /// Sizes that are not read: of the list, and of a file of code.
 const LARGEST_LIST: u64 = 1 << 20;
 const LARGEST_CODE: u64 = 1 << 30;
+/// The binary logarithm of the bytes that packed code refers back to, at most.
+const WINDOW: u32 = 27;
 
 /// The delivered code of this program.
 pub struct Delivered {
     folder: OwnedFd,
-    /// For each module's hash, the hash of its code.
-    codes: HashMap<[u8; 32], [u8; 32]>,
+    /// For each module's hash, the hashes of its code and of its packed file.
+    codes: HashMap<[u8; 32], Hashes>,
+}
+
+/// The hashes of a line of the list.
+struct Hashes {
+    code: [u8; 32],
+    packed: Option<[u8; 32]>,
 }
 
 impl Delivered {
@@ -82,11 +93,13 @@ impl Delivered {
         if blake3::hash(&list) != *wanted {
             return None;
         }
-        let pair = |line: &str| {
-            let (source, code) = line.split_once(' ')?;
-            Some((*blake3::Hash::from_hex(source).ok()?.as_bytes(), *blake3::Hash::from_hex(code).ok()?.as_bytes()))
+        let hash = |text: &str| Some(*blake3::Hash::from_hex(text).ok()?.as_bytes());
+        let read_line = |line: &str| {
+            let mut words = line.split(' ').map(hash);
+            let (source, code, packed) = (words.next()??, words.next()??, words.next());
+            Some((source, Hashes { code, packed: packed.map_or(Some(None), |hash| hash.map(Some))? }))
         };
-        let codes = std::str::from_utf8(&list).ok()?.lines().map(pair).collect::<Option<_>>()?;
+        let codes = std::str::from_utf8(&list).ok()?.lines().map(read_line).collect::<Option<_>>()?;
         Some(Delivered { folder, codes })
     }
 
@@ -99,9 +112,17 @@ impl Delivered {
     /// there is none, or its file was changed.
     pub fn code_of(&self, source: &blake3::Hash) -> Option<(Vec<u8>, blake3::Hash)> {
         let wanted = self.codes.get(source.as_bytes())?;
-        let code = read(self.folder(), &name_of(source), LARGEST_CODE).ok()?;
+        let unpacked = || self.unpacked(source, &wanted.packed?).ok();
+        let code = read(self.folder(), &name_of(source), LARGEST_CODE).ok().or_else(unpacked)?;
         let hash = signature::hasher().update(&code).finalize();
-        (hash == *wanted).then_some((code, hash))
+        (hash == wanted.code).then_some((code, hash))
+    }
+
+    /// The code in a packed file with this hash.
+    fn unpacked(&self, source: &blake3::Hash, wanted: &[u8; 32]) -> Result<Vec<u8>> {
+        let packed = read(self.folder(), &packed_name_of(source), LARGEST_CODE)?;
+        ensure!(blake3::hash(&packed) == *wanted, "it was changed");
+        unpack(&packed, LARGEST_CODE)
     }
 
     /// Whether the list names the module in this file.
@@ -130,6 +151,21 @@ fn expected() -> [u8; 32] {
 /// The name of the file with a module's code.
 pub(crate) fn name_of(source: &blake3::Hash) -> String {
     format!("{}.code", source.to_hex())
+}
+
+/// The name of the packed file.
+pub(crate) fn packed_name_of(source: &blake3::Hash) -> String {
+    format!("{}.packed", source.to_hex())
+}
+
+/// Unpacks what becomes at most so many bytes.
+fn unpack(packed: &[u8], most: u64) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let mut reader = zstd::Decoder::new(packed)?;
+    reader.window_log_max(WINDOW)?;
+    reader.take(most + 1).read_to_end(&mut bytes)?;
+    ensure!(bytes.len() as u64 <= most, "it is too large");
+    Ok(bytes)
 }
 
 /// The bytes of a regular file of at most so many bytes.
@@ -207,5 +243,35 @@ mod tests {
         std::fs::remove_file(&code_file).unwrap();
         rustix::fs::mknodat(rustix::fs::CWD, &code_file, rustix::fs::FileType::Fifo, Mode::RUSR, 0).unwrap();
         assert!(found().is_none());
+    }
+
+    #[test]
+    fn packed_code_is_unpacked() {
+        let code: Vec<u8> = (0..640_u32).flat_map(|number| (number % 7).to_le_bytes()).collect();
+        let packed = zstd::encode_all(&code[..], 3).unwrap();
+        let most = code.len() as u64;
+        assert_eq!(unpack(&packed, most).unwrap(), code);
+        assert!(unpack(&packed, most - 1).is_err());
+        let folder = tempfile::tempdir().unwrap();
+        let (source, hash) = (blake3::hash(b"module"), signature::hasher().update(&code).finalize());
+        let file = folder.path().join(packed_name_of(&source));
+        let found = |list: &str| {
+            std::fs::write(folder.path().join(LIST), list).unwrap();
+            let delivered = Delivered::open(folder.path(), blake3::hash(list.as_bytes()).as_bytes()).unwrap();
+            delivered.code_of(&source).map(|(code, _)| code)
+        };
+        let list = format!("{source} {hash} {}\n", blake3::hash(&packed));
+        std::fs::write(&file, &packed).unwrap();
+        assert_eq!(found(&list), Some(code));
+        assert_eq!(found(&format!("{source} {hash}\n")), None, "a packed file that is not listed");
+        // Any other file gives nothing.
+        for at in 0..packed.len() {
+            let mut bad = packed.clone();
+            bad[at] ^= 1;
+            std::fs::write(&file, &bad).unwrap();
+            assert_eq!(found(&list), None, "byte {at}");
+            std::fs::write(&file, &packed[..at]).unwrap();
+            assert_eq!(found(&list), None, "{at} bytes");
+        }
     }
 }

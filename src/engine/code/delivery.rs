@@ -4,6 +4,9 @@
 //! A file `compiled` in the directory has the hash of the program that has compiled the code, and
 //! a line for all code that is there, of other packages too. The same program does not compile it
 //! again. Only the packager's own directory is read so.
+//!
+//! A packager may compress the code then, and have the list made once more, with the hashes of the
+//! packed files.
 
 use std::collections::{BTreeSet, HashSet};
 use std::fs::File;
@@ -14,7 +17,7 @@ use anyhow::{Context, Result, bail};
 use lind_kernel::lock::Locked;
 
 use crate::code::compile::Compiler;
-use crate::code::delivered::{LIST, mark, name_of};
+use crate::code::delivered::{LIST, mark, name_of, packed_name_of};
 use crate::code::engines::{Engines, NoMemories};
 use crate::code::signature::{self, SIGNATURE, Secret};
 use crate::code::source::read_source;
@@ -86,13 +89,13 @@ impl Delivery {
         add().with_context(|| module.display().to_string())
     }
 
-    /// Writes the list; returns its hash.
+    /// Writes the list; returns its hash. It has the hashes of the packed files in `packed`.
     ///
     /// # Errors
     /// The host's error.
-    pub fn end(self) -> Result<ListHash> {
+    pub fn end(self, packed: Option<&Path>) -> Result<ListHash> {
         let lines = self.lines.locked();
-        let list: String = lines.iter().map(String::as_str).collect();
+        let list: String = lines.iter().map(|line| with_packed(line, packed)).collect();
         let all: BTreeSet<&String> = self.before.iter().chain(lines.iter()).collect();
         let all: String = all.into_iter().map(String::as_str).collect();
         self.put(LIST, list.as_bytes())?;
@@ -103,6 +106,16 @@ impl Delivery {
     fn put(&self, name: &str, bytes: &[u8]) -> Result<()> {
         let path = self.folder.join(name);
         std::fs::write(&path, bytes).with_context(|| format!("cannot write {}", path.display()))
+    }
+}
+
+/// A line of the list, with the hash of its packed file if that is there.
+fn with_packed(line: &str, packed: Option<&Path>) -> String {
+    let source = line.split_once(' ').and_then(|(source, _)| blake3::Hash::from_hex(source).ok());
+    let file = packed.zip(source).and_then(|(folder, source)| std::fs::read(folder.join(packed_name_of(&source))).ok());
+    match file {
+        Some(bytes) => format!("{} {}\n", line.trim_end(), blake3::hash(&bytes)),
+        None => line.to_owned(),
     }
 }
 
@@ -147,7 +160,7 @@ mod tests {
         let make = |program, modules: &[&Path]| {
             let delivery = Delivery::begin_by(&code, program).unwrap();
             let compiled: Vec<bool> = modules.iter().map(|module| delivery.add(module).unwrap()).collect();
-            (compiled, delivery.end().unwrap())
+            (compiled, delivery.end(None).unwrap())
         };
         let first = make(one, &[&module]);
         assert_eq!(first.0, [true]);
@@ -158,6 +171,13 @@ mod tests {
         assert_eq!(make(other, &[&module]), (vec![true], first.1), "code that was changed is compiled again");
         make(other, &[]);
         assert_eq!(make(other, &[&module]), (vec![false], first.1), "another package does not remove it");
+        let packed = code.join(packed_name_of(&blake3::hash(&std::fs::read(&module).unwrap())));
+        std::fs::write(&packed, b"packed").unwrap();
+        let delivery = Delivery::begin_by(&code, other).unwrap();
+        delivery.add(&module).unwrap();
+        assert_ne!(delivery.end(Some(&code)).unwrap(), first.1);
+        let list = std::fs::read_to_string(code.join(LIST)).unwrap();
+        assert!(list.ends_with(&format!(" {}\n", blake3::hash(b"packed"))), "{list}");
         std::fs::write(code.join("0.code"), b"").unwrap();
         make(one, &[]);
         assert!(!file.exists() && !code.join("0.code").exists(), "code of another compiler");

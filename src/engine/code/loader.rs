@@ -291,10 +291,14 @@ impl<P> Loader<P> {
         if note.is_some_and(|note| has(blake3::Hash::from_bytes(note.source))) {
             return Ok(());
         }
-        let source = hash_of(module)?;
-        if !has(source)
-            && let Some(_alone) = UnderWay::begin(&self.under_way, *source.as_bytes())
-        {
+        let (state, source) = read_unwritten(module, hash_of);
+        let source = source?;
+        if has(source) {
+            // Otherwise each session would read it again, until it has run.
+            if state.is_some() {
+                self.remember(module);
+            }
+        } else if let Some(_alone) = UnderWay::begin(&self.under_way, *source.as_bytes()) {
             self.compiled(module, None, None)?;
         }
         Ok(())

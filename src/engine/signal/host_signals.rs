@@ -30,75 +30,8 @@ use lind_kernel::stdio;
 use crate::First;
 use crate::run::guest;
 use crate::signal::preempt;
+use crate::signal::process_signals::{ENDING, end_by, set, set_of};
 use lind_kernel::lock::Locked;
-
-/// The signals that are passed on.
-const PASSED: [i32; 11] = [
-    libc::SIGHUP,
-    libc::SIGINT,
-    libc::SIGQUIT,
-    libc::SIGUSR1,
-    libc::SIGUSR2,
-    libc::SIGALRM,
-    libc::SIGTERM,
-    libc::SIGCONT,
-    libc::SIGTSTP,
-    libc::SIGWINCH,
-    libc::SIGURG,
-];
-
-/// The ignored signals of its starter that the first cage inherits: these, SIGPIPE and the
-/// terminal's other two.
-const INHERITED: [i32; 3] = [libc::SIGPIPE, libc::SIGTTIN, libc::SIGTTOU];
-
-/// Blocks signals from outside for this thread, the main one, and those it starts. Returns the set
-/// of the ignored ones, which the first cage inherits. To be called once, before there is an
-/// engine.
-pub fn hold() -> u64 {
-    let mut ignored = 0;
-    for signal in PASSED.into_iter().chain(INHERITED) {
-        let mut action = MaybeUninit::<libc::sigaction>::zeroed();
-        // SAFETY: `action` may be written, and is valid with all bits zero.
-        let action = unsafe {
-            libc::sigaction(signal, std::ptr::null(), action.as_mut_ptr());
-            action.assume_init()
-        };
-        if action.sa_sigaction == libc::SIG_IGN {
-            ignored |= 1 << (signal - 1);
-        }
-    }
-    // SAFETY: the set is this thread's own.
-    unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &set(), std::ptr::null_mut()) };
-    errors_are_no_signals();
-    ignored
-}
-
-/// Makes a broken pipe an errno: the kernel then signals the cage, and not this process. The same
-/// for a file that may not grow, by a limit of lind-boot's starter. To be called before anything is
-/// written; [`hold`] does it.
-pub fn errors_are_no_signals() {
-    // SAFETY: an ignored signal runs no code.
-    unsafe {
-        libc::signal(libc::SIGPIPE, libc::SIG_IGN);
-        libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
-    }
-}
-
-pub(super) fn set() -> libc::sigset_t {
-    set_of(&PASSED)
-}
-
-pub(super) fn set_of(signals: &[i32]) -> libc::sigset_t {
-    let mut set = MaybeUninit::uninit();
-    // SAFETY: sigemptyset makes it a set.
-    unsafe {
-        libc::sigemptyset(set.as_mut_ptr());
-        for &signal in signals {
-            libc::sigaddset(set.as_mut_ptr(), signal);
-        }
-        set.assume_init()
-    }
-}
 
 /// While this value lives, the signals with which people end programs end this process, if no cage
 /// can receive them yet: the first thread's work before the first program runs may take long.
@@ -128,9 +61,6 @@ impl Drop for Endable {
         }
     }
 }
-
-/// The signals with which people end programs.
-pub(super) const ENDING: [i32; 4] = crate::code::ending::SIGNALS;
 
 const INT: u8 = 2;
 const KILL: u8 = 9;
@@ -357,26 +287,11 @@ impl Watched {
         }
         self.ending.ended(status);
         if self.interrupted.load(Ordering::SeqCst) && status.shell_code() == INT + SIGNALED {
-            end_as_interrupted();
+            end_by(INT);
         }
         // Nothing is left to be written, and what there is to free goes with the process.
         // SAFETY: no other thread has anything to do after this.
         unsafe { libc::_exit(i32::from(status.shell_code())) }
-    }
-}
-
-/// Ends the process as ^C has ended the command, behind grates or not. A shell looks at that: after
-/// ^C it goes on with the next command, or the next turn of a loop, if the one before has handled
-/// the signal and exited. Returns if the process ignores the signal.
-fn end_as_interrupted() {
-    let mut set = MaybeUninit::<libc::sigset_t>::zeroed();
-    // SAFETY: the set is initialised before it is used, and the signal is for this very thread,
-    // whose mask is changed.
-    unsafe {
-        libc::sigemptyset(set.as_mut_ptr());
-        libc::sigaddset(set.as_mut_ptr(), libc::SIGINT);
-        libc::syscall(libc::SYS_tgkill, libc::getpid(), libc::syscall(libc::SYS_gettid), libc::SIGINT);
-        libc::pthread_sigmask(libc::SIG_UNBLOCK, set.as_ptr(), std::ptr::null_mut());
     }
 }
 
@@ -447,6 +362,8 @@ pub(super) fn origin_of(number: i32, code: i32) -> Origin {
 /// Passes a signal to the kernel. A signal that ends programs ends the first cage if all cages are
 /// grates, or if a grate still keeps a cage that an earlier one has ended.
 fn hand_over(kernel: &Arc<Kernel>, first: &Arc<Cage>, number: u8, origin: Origin) {
+    let represented = kernel.represented().and_then(|id| kernel.cages.get(id));
+    let first = represented.as_ref().unwrap_or(first);
     if !ENDING.contains(&i32::from(number)) {
         signal::from_outside(kernel, first, number, origin);
     } else if !signal::has_program(kernel) {
@@ -489,11 +406,4 @@ pub fn share() {
     // Without a thread for another watcher only a signalfd is affected, which does not show such a
     // signal. Once this lock is free, the previous watcher has finished passing its signal on.
     drop(APART.locked());
-}
-
-/// Stops this process, because its first cage has stopped. Its parent sees SIGSTOP, whatever signal
-/// stopped the cage.
-pub fn stop_process() {
-    // SAFETY: a signal to the calling thread's own process.
-    unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), libc::syscall(libc::SYS_gettid), libc::SIGSTOP) };
 }

@@ -148,6 +148,24 @@ fn starts(runner: Runner, name: &str, code: Option<u8>) -> Runner {
     runner
 }
 
+#[test]
+fn what_is_prepared_is_compiled_once_and_then_known_by_a_note() {
+    let mut runner = Runner::new();
+    let module = runner.install("app.wasm", &exits_with(8));
+    for _ in 0..3 {
+        std::thread::sleep(std::time::Duration::from_millis(40));
+        runner = runner.again();
+        runner.engine.preparing(vec![fs::File::open(&module).unwrap()])();
+        assert_eq!(in_cache(&runner, "cwasm").len(), 1);
+    }
+    let noted = in_cache(&runner, "note").len();
+    for _ in 0..3 {
+        runner = starts(runner, "app.wasm", Some(8));
+    }
+    // Where modules are noted, which depends on the filesystem, this one was.
+    assert_eq!(in_cache(&runner, "note").len(), noted);
+}
+
 fn in_cache(runner: &Runner, kind: &str) -> Vec<std::path::PathBuf> {
     let all = fs::read_dir(runner.cache()).unwrap().map(|entry| entry.unwrap().path());
     all.filter(|path| path.extension().is_some_and(|end| end == kind)).collect()

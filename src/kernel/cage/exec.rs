@@ -13,8 +13,9 @@ use lind_abi::layout::Timespec;
 use lind_abi::{Errno, Result};
 use rustix::fs::FileType;
 
-use super::birth::{Found, From, find_program, load_file, searches};
+use super::birth::searches;
 use super::life::Life;
+use super::load::{Found, From, find_program, load_file};
 use super::thread::Attention;
 use super::{Cage, Status, Text, Thread, fork};
 use crate::Kernel;

@@ -18,7 +18,7 @@ pub use epoll::Interests;
 pub use file::{File, Kind};
 pub use hazard::{InUse, Reader, Readers};
 pub use in_flight::{InFlight, Sends};
-pub use runner::{ensure_preserved, hand_over, keep_also, keep_none, leave_to_cages};
+pub use runner::{close_inherited, ensure_preserved, hand_over, keep_also, keep_none, leave_to_cages};
 pub use senders::{Ids, Senders, Token, Who};
 pub use socket::{Last, Pair, Socket, SocketNames};
 pub use table::{FdTable, FileRef, MAX_FILES};

@@ -37,6 +37,22 @@ pub fn ensure_preserved(count: u32) -> std::result::Result<(), String> {
     Ok(())
 }
 
+/// Closes what the starter of this process has left open behind the standard files and `preserved`
+/// others, but for `kept`: somebody may wait for the end of a pipe that was left by mistake. To be
+/// called before this process opens other files.
+pub fn close_inherited(preserved: u32, kept: Option<BorrowedFd<'_>>) {
+    let first = STANDARD + preserved;
+    match kept.map(|kept| kept.as_raw_fd().unsigned_abs()).filter(|kept| *kept >= first) {
+        Some(kept) => {
+            if kept > first {
+                host::close_numbers(first, kept - 1);
+            }
+            host::close_numbers(kept + 1, u32::MAX);
+        }
+        None => host::close_numbers(first, u32::MAX),
+    }
+}
+
 /// Gives a cage a file from outside, for the programs it starts. Returns its number; None for a
 /// directory, at which paths could begin.
 ///

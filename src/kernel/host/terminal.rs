@@ -1,6 +1,6 @@
 //! Terminals: the host calls that the kernel makes for itself.
 
-use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{BorrowedFd, FromRawFd, OwnedFd};
 
 use lind_abi::layout::{Termios, Winsize, Zero};
 use lind_abi::{Errno, Result};
@@ -12,7 +12,6 @@ const TCGETS: usize = 0x5401;
 const TCSETS: usize = 0x5402;
 const TIOCGWINSZ: usize = 0x5413;
 const TIOCSWINSZ: usize = 0x5414;
-const TIOCGPTN: usize = 0x8004_5430;
 const TIOCSPTLCK: usize = 0x4004_5431;
 const TIOCGDEV: usize = 0x8004_5432;
 const TIOCGPTPEER: usize = 0x5441;
@@ -58,11 +57,6 @@ pub fn set_window(fd: BorrowedFd<'_>, size: &Winsize) -> Result<()> {
 /// Lets the other side of a pseudoterminal be opened.
 pub fn unlock(master: BorrowedFd<'_>) -> Result<()> {
     set(master, TIOCSPTLCK, &0_u32)
-}
-
-/// The host's number of a pseudoterminal.
-pub fn number(master: impl AsFd) -> Result<u32> {
-    query(master.as_fd(), TIOCGPTN)
 }
 
 /// Which device a terminal is, by whatever name it was opened.

@@ -10,6 +10,7 @@ use super::{Entry, Name, Place, What, proc, seen};
 use crate::call::Ctx;
 use crate::terminal;
 
+const DT_UNKNOWN: u8 = 0;
 const DT_CHR: u8 = 2;
 const DT_DIR: u8 = 4;
 const DT_REG: u8 = 8;
@@ -77,6 +78,13 @@ fn entries(cx: &Ctx<'_>, place: &Place) -> Result<Vec<Listed>> {
             }
         }
         _ => {}
+    }
+    if place.is_dev() {
+        for (key, name) in (NUMBERED..).zip(cx.kernel.root.mounted_in_dev()) {
+            if !all.iter().any(|entry| *entry.name == *name) {
+                all.push(Listed { key, name: Name::Owned(name.to_vec()), kind: DT_UNKNOWN });
+            }
+        }
     }
     match place.node().entry.what {
         What::Processes(_) => {

@@ -8,6 +8,7 @@
 //! A cage sees itself and its descendants; every look at a process checks that again, so a
 //! directory that stays open shows no more to a process that inherits it.
 
+mod cgroup;
 mod dev;
 mod fdinfo;
 mod ipc;
@@ -42,6 +43,7 @@ use crate::landlock::sees;
 use crate::path::below_own_root;
 use crate::root::Directory;
 
+pub use cgroup::Allowance;
 pub(crate) use list::list;
 pub(crate) use open::{Opened, create, open, reopen};
 pub(crate) use setting::{OomScore, change};
@@ -180,6 +182,11 @@ pub struct Place(Vec<Node>);
 impl Place {
     fn top(entry: &'static Entry) -> Place {
         Place(vec![Node::fixed(entry)])
+    }
+
+    /// Whether it is /dev.
+    fn is_dev(&self) -> bool {
+        self.0.len() == 1 && std::ptr::eq(self.node().entry, &raw const dev::TOP)
     }
 
     fn node(&self) -> &Node {

@@ -10,7 +10,7 @@ use lind_abi::Result;
 use rustix::fs::OFlags;
 
 use super::Subject;
-use super::stat::{DEV_DEVICE, PROC_DEVICE, PTS_DEVICE, SHM_DEVICE, SYS_DEVICE};
+use super::stat::{CGROUP_DEVICE, DEV_DEVICE, PROC_DEVICE, PTS_DEVICE, SHM_DEVICE, SYS_DEVICE};
 
 struct Mount {
     source: &'static str,
@@ -24,9 +24,11 @@ struct Mount {
 fn mounted(subject: &Subject<'_>) -> Vec<Mount> {
     let root = &subject.cx.kernel.root;
     let (kind, device) = describe(root.directory());
-    let options = if root.mounted().is_empty() { "rw,relatime" } else { "ro,nosuid,nodev,relatime" };
+    let can_be_changed = |(path, read_only): &(Vec<u8>, bool)| path == b"/" && !read_only;
+    let is_open = root.mounted().is_empty() || root.mounted().iter().any(can_be_changed);
+    let options = if is_open { "rw,relatime" } else { "ro,nosuid,nodev,relatime" };
     let first = Mount { source: "root", place: "/".into(), kind, options, device };
-    let put = root.mounted().iter().filter_map(|(path, read_only)| {
+    let put = root.mounted().iter().filter(|(path, _)| path != b"/").filter_map(|(path, read_only)| {
         let name = CString::new(&path[..]).ok()?;
         let found = root.open(root.top(), &name, OFlags::PATH.bits(), 0).ok()?;
         let (kind, device) = describe(found.as_fd());
@@ -49,9 +51,12 @@ fn mounted(subject: &Subject<'_>) -> Vec<Mount> {
         ("shm", "/dev/shm", "tmpfs", "rw,nosuid,nodev", SHM_DEVICE),
         ("devpts", "/dev/pts", "devpts", "rw,nosuid,noexec,relatime", PTS_DEVICE),
         ("sysfs", "/sys", "sysfs", "ro,nosuid,nodev,noexec,relatime", SYS_DEVICE),
+        ("cgroup2", "/sys/fs/cgroup", "cgroup2", "ro,nosuid,nodev,noexec,relatime", CGROUP_DEVICE),
     ]
     .map(|(source, place, kind, options, device)| Mount { source, place: place.into(), kind, options, device });
-    std::iter::once(first).chain(put).chain(of_grates).chain(own).collect()
+    let (in_dev, put): (Vec<_>, Vec<_>) = put.partition(|mount| mount.place.starts_with("/dev/"));
+    let own = own.into_iter().filter(|mount| !volumes.iter().any(|(path, _)| path == mount.place.as_bytes()));
+    std::iter::once(first).chain(put).chain(of_grates).chain(own).chain(in_dev).collect()
 }
 
 /// The kind of a file system, and its device.

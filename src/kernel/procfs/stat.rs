@@ -6,9 +6,7 @@ use lind_abi::flags::{AccessFlags, AccessMode};
 use lind_abi::layout::{Stat, Statfs, Statx, StatxTimestamp, Timespec};
 use lind_abi::{Errno, Out, Result};
 
-use rustix::fs::{Mode, OFlags};
-
-use super::{Place, What};
+use super::{Place, What, cgroup};
 use crate::cage::{REAL, capability};
 use crate::call::Ctx;
 use crate::host;
@@ -22,6 +20,7 @@ pub(super) const DEV_DEVICE: u64 = 0xfff0_00ff;
 pub(super) const SYS_DEVICE: u64 = 0xfff0_00fd;
 pub(super) const SHM_DEVICE: u64 = 0xfff0_00fc;
 pub(super) const PTS_DEVICE: u64 = 0xfff0_00fb;
+pub(super) const CGROUP_DEVICE: u64 = 0xfff0_00fa;
 
 const S_IFDIR: u32 = 0o040_000;
 const S_IFREG: u32 = 0o100_000;
@@ -49,14 +48,7 @@ impl Place {
             What::Controlling => cx.kernel.root.devices().node(TTY).ok_or(Errno::ENOENT).and_then(act).map(Some),
             What::Console => act(terminal::console(cx).ok_or(Errno::ENOENT)?.host()).map(Some),
             What::Multiplexer => cx.kernel.root.devices().multiplexer().ok_or(Errno::ENOENT).and_then(act).map(Some),
-            What::Terminal => {
-                let index = terminal::host_index(cx.kernel, self.node().number)?;
-                cx.kernel.root.devices().with_slave(index, |folder, name| {
-                    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-                    let file = rustix::fs::openat(folder, name, flags, Mode::empty()).map_err(host::errno)?;
-                    act(file.as_fd()).map(Some)
-                })
-            }
+            What::Terminal => act(terminal::slave_file(cx.kernel, self.node().number)?.as_fd()).map(Some),
             What::Memory => {
                 let (_, file) = self.memory(cx).ok_or(Errno::ENOENT)?;
                 act(file.host()).map(Some)
@@ -105,6 +97,7 @@ impl Place {
 
     fn device(&self) -> u64 {
         match (self.0[0].entry.name, self.0.get(1).map(|node| &node.entry.what)) {
+            ("sys", _) if self.0.get(2).is_some_and(|node| node.entry.name == cgroup::TOP.name) => CGROUP_DEVICE,
             ("proc", _) => PROC_DEVICE,
             ("sys", _) => SYS_DEVICE,
             (_, Some(What::Shared)) => SHM_DEVICE,
@@ -194,6 +187,7 @@ pub(crate) fn statfs(cx: &Ctx<'_>, place: &Place, buf: Out<Statfs>) -> Result<()
     const PROC_SUPER_MAGIC: i64 = 0x9fa0;
     const DEVPTS_SUPER_MAGIC: i64 = 0x1cd1;
     const SYSFS_MAGIC: i64 = 0x6265_6572;
+    const CGROUP2_SUPER_MAGIC: i64 = 0x6367_7270;
     const TMPFS_MAGIC: i64 = 0x0102_1994;
     if let Some((_, file)) = place.memory(cx) {
         return host::fs::statfs(file.host().as_fd(), cx.output_of(buf)?);
@@ -201,6 +195,7 @@ pub(crate) fn statfs(cx: &Ctx<'_>, place: &Place, buf: Out<Statfs>) -> Result<()
     let kind = match place.device() {
         PROC_DEVICE => PROC_SUPER_MAGIC,
         SYS_DEVICE => SYSFS_MAGIC,
+        CGROUP_DEVICE => CGROUP2_SUPER_MAGIC,
         PTS_DEVICE => DEVPTS_SUPER_MAGIC,
         _ => TMPFS_MAGIC,
     };

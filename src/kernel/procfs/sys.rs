@@ -1,16 +1,15 @@
 //! The tree of /sys: processors, memory and interfaces, as far as programs ask there how many they
-//! may use.
+//! may use. [`cgroup`] has the limits in /sys/fs/cgroup.
 //!
 //! The processors are those that the runner may use, by the host's numbers. How they share cores is
-//! not known: each counts as a core of one package. There are no control groups: a program that
-//! looks for a limit in /sys/fs/cgroup finds none.
+//! not known: each counts as a core of one package.
 
 use std::fmt::Write;
 
 use lind_abi::Result;
 
 use super::system::{free_memory, total_memory};
-use super::{Entry, Subject, What};
+use super::{Entry, Subject, What, cgroup};
 
 const fn text(name: &'static str, make: fn(&Subject<'_>) -> Result<Vec<u8>>) -> Entry {
     Entry { name, mode: 0o444, what: What::Text(make) }
@@ -27,7 +26,7 @@ static TREE: &[Entry] = &[
     folder("block", &[]),
     folder("class", &[folder("block", &[]), folder("net", &[LOOPBACK])]),
     folder("devices", &[folder("system", SYSTEM), folder("virtual", &[folder("net", &[folder("lo", OF_LOOPBACK)])])]),
-    folder("fs", &[]),
+    folder("fs", &[cgroup::TOP]),
     folder(
         "kernel",
         &[folder(

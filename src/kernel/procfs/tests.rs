@@ -233,3 +233,32 @@ fn absurd_arguments() {
         }
     });
 }
+
+#[test]
+fn limits_are_where_programs_look_for_them() {
+    both_walls(|w| {
+        let group = |name: &str| read(w, &format!("/sys/fs/cgroup/{name}")).unwrap();
+        assert_eq!((group("memory.max"), group("pids.max"), group("cpu.max")), lines("max", "max", "max 100000"));
+        let allowance = crate::Allowance { memory: Some(64 << 20), cpu: Some((150_000, 100_000)), pids: Some(20) };
+        w.kernel.show_allowance(allowance);
+        assert_eq!(
+            (group("memory.max"), group("pids.max"), group("cpu.max")),
+            lines("67108864", "20", "150000 100000")
+        );
+        assert_eq!(group("cgroup.procs"), format!("{}\n", w.thread.cage.id.0));
+        let child = w.sibling();
+        let child_id = child.thread.cage.id.0.to_string();
+        assert!(group("cgroup.procs").lines().any(|line| line == child_id), "{}", group("cgroup.procs"));
+        assert_eq!(group("pids.current"), "2\n");
+        assert!(group("memory.current").trim().parse::<u64>().is_ok());
+        assert!(group("cpu.stat").starts_with("usage_usec "));
+        // It is a mount of its own, which nothing can be written to.
+        assert_ne!(stat(w, "/sys/fs/cgroup").unwrap().dev, stat(w, "/sys/fs").unwrap().dev);
+        assert!(read(w, "/proc/self/mountinfo").unwrap().contains(" / /sys/fs/cgroup ro,"));
+        assert_eq!(open(w, "/sys/fs/cgroup/new", CREATE), Err(Errno::EACCES));
+    });
+}
+
+fn lines(memory: &str, pids: &str, cpu: &str) -> (String, String, String) {
+    (format!("{memory}\n"), format!("{pids}\n"), format!("{cpu}\n"))
+}

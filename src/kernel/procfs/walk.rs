@@ -18,7 +18,8 @@ use crate::call::Ctx;
 use crate::fd::{FileRef, Kind};
 use crate::host;
 use crate::path::{Origin, Start, Within};
-use crate::root::{Directory, Last, is_same};
+use crate::root::table::Found;
+use crate::root::{Directory, Last, Root, is_same};
 
 /// The same as on Linux.
 const MOST_LINKS: u32 = 40;
@@ -51,7 +52,7 @@ enum Target {
 /// Whether a path that starts at `start` may lead through one of our trees, even without links of
 /// the host's: it begins there, or names a tree after going to the root or up.
 #[inline]
-pub(crate) fn may_enter(start: &Start, path: &CStr) -> bool {
+pub(crate) fn may_enter(root: &Root, start: &Start, path: &CStr) -> bool {
     let path = path.to_bytes();
     let first = path.iter().position(|&byte| byte != b'/').unwrap_or(path.len());
     if names_tree(&path[first..]) {
@@ -60,7 +61,7 @@ pub(crate) fn may_enter(start: &Start, path: &CStr) -> bool {
     if first == 0 && start.place().is_some() {
         return true;
     }
-    goes_up(path) && path.split(|&byte| byte == b'/').any(names_tree)
+    goes_up(path) && (path.split(|&byte| byte == b'/').any(names_tree) || root.mounted_in_dev().next().is_some())
 }
 
 #[inline]
@@ -112,6 +113,12 @@ pub(crate) fn walk(cx: &Ctx<'_>, from: Origin, path: &CStr, last: Last, within: 
         if name == b".." && (is_scope(&at, scope.as_ref()) || root.as_ref().is_some_and(|root| is_at(&at, root))) {
             within.check_above_root()?;
             rest = after.to_vec();
+            continue;
+        }
+        if matches!(&at, At::Ours(place) if place.is_dev()) && cx.kernel.root.mounted_in_dev().any(|own| own == name) {
+            within.check_border()?;
+            at = At::Host(Start::Opened(host_dev(cx)?));
+            rest = here;
             continue;
         }
         let follow = !is_last || last == Last::Follow || (last != Last::Name && !after.is_empty());
@@ -256,6 +263,12 @@ fn step(cx: &Ctx<'_>, place: Place, name: &[u8], follow: bool, within: Within) -
     }
 }
 
+/// The directory of the host's root in which mounts in /dev are.
+fn host_dev(cx: &Ctx<'_>) -> Result<Found> {
+    let root = &cx.kernel.root;
+    root.open(root.top(), c"dev", (OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW).bits(), 0)
+}
+
 enum HostStep {
     To(At),
     /// The host resolves the rest.
@@ -282,6 +295,11 @@ fn host_step(
         }
         b".." => {
             let above = root.open(start.dir(), c"..", (OFlags::PATH | OFlags::DIRECTORY).bits(), 0)?;
+            // From a mount in /dev.
+            let has_dev = root.mounted_in_dev().next().is_some();
+            if has_dev && host_dev(cx).is_ok_and(|dev| is_same(dev.dir(), above.dir())) {
+                return Ok(HostStep::To(At::Ours(Place::top(&super::dev::TOP))));
+            }
             return Ok(HostStep::To(At::Host(Start::Opened(above))));
         }
         _ => {}

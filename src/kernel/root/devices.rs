@@ -7,9 +7,7 @@
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use lind_abi::{Errno, Result};
-use rustix::fs::{FileType, Mode, OFlags, Stat};
-
-use crate::host::{self, fs::FileId};
+use rustix::fs::{FileType, Mode, OFlags};
 
 /// Their names in /dev.
 pub(crate) const NAMES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
@@ -21,8 +19,11 @@ pub(crate) const TTY: usize = 5;
 pub struct Devices {
     /// The nodes, opened by O_PATH.
     nodes: [Option<OwnedFd>; NAMES.len()],
-    /// /dev/ptmx, and the folder in which the host has the other sides.
-    multiplexer: Option<(OwnedFd, OwnedFd)>,
+    /// /dev/ptmx, opened by O_PATH.
+    multiplexer: Option<OwnedFd>,
+    /// The folder of the other sides, until the walls are up. The terminals of the user's other
+    /// programs are in it, so no guest runs while it is open.
+    slaves: Option<OwnedFd>,
 }
 
 impl Devices {
@@ -36,41 +37,26 @@ impl Devices {
             (FileType::from_raw_mode(stat.st_mode) == FileType::CharacterDevice).then_some(node)
         };
         let nodes = NAMES.map(open);
-        let multiplexer = || {
-            // Often a link to pts/ptmx.
-            let flags = OFlags::PATH | OFlags::CLOEXEC;
-            let node = rustix::fs::open(c"/dev/ptmx", flags, Mode::empty()).ok()?;
-            let slaves = rustix::fs::open(c"/dev/pts", flags | OFlags::DIRECTORY, Mode::empty()).ok()?;
-            Some((node, slaves))
-        };
-        Devices { multiplexer: multiplexer(), nodes }
+        // Often a link to pts/ptmx.
+        let flags = OFlags::PATH | OFlags::CLOEXEC;
+        let multiplexer = rustix::fs::open(c"/dev/ptmx", flags, Mode::empty()).ok();
+        let slaves = rustix::fs::open(c"/dev/pts", flags | OFlags::DIRECTORY, Mode::empty()).ok();
+        Devices { multiplexer, slaves, nodes }
     }
 
-    /// Makes sure that the folder of pseudoterminals leads nowhere else.
-    ///
-    /// # Errors
-    /// As for a detached mount.
-    pub(super) fn detach(&mut self) -> Result<()> {
-        if let Some((_, slaves)) = &mut self.multiplexer {
-            *slaves = host::mounts::detached(slaves.as_fd(), false)?;
-        }
-        Ok(())
-    }
-
-    /// The folder of pseudoterminals.
-    pub(super) fn slaves(&self) -> Option<BorrowedFd<'_>> {
-        self.multiplexer.as_ref().map(|(_, slaves)| slaves.as_fd())
-    }
-
-    /// The nodes there are, and the folder of pseudoterminals.
+    /// The nodes there are and, until the walls are up, the folder of pseudoterminals.
     pub fn iter(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
-        let terminals = self.multiplexer.iter().flat_map(|(node, slaves)| [node, slaves]);
-        self.nodes.iter().flatten().chain(terminals).map(AsFd::as_fd)
+        self.nodes.iter().flatten().chain(&self.multiplexer).chain(&self.slaves).map(AsFd::as_fd)
+    }
+
+    /// Closes the folder of pseudoterminals.
+    pub(super) fn close_slaves(&mut self) {
+        self.slaves = None;
     }
 
     /// /dev/ptmx, opened by O_PATH.
     pub(crate) fn multiplexer(&self) -> Option<BorrowedFd<'_>> {
-        self.multiplexer.as_ref().map(|(node, _)| node.as_fd())
+        self.multiplexer.as_ref().map(AsFd::as_fd)
     }
 
     /// Makes a pseudoterminal.
@@ -78,34 +64,9 @@ impl Devices {
     /// # Errors
     /// ENOENT if the host has none; the errors of open(2).
     pub(crate) fn open_multiplexer(&self, root: &super::Root, flags: u32) -> Result<OwnedFd> {
-        let (node, _) = self.multiplexer.as_ref().ok_or(Errno::ENOENT)?;
+        let node = self.multiplexer.as_ref().ok_or(Errno::ENOENT)?;
         let flags = flags & (OFlags::RWMODE | OFlags::NONBLOCK).bits();
         root.open_again(node.as_fd(), flags)
-    }
-
-    /// The file of the other side of the host's pseudoterminal with this number.
-    pub(crate) fn slave_stat(&self, index: u32) -> Option<Stat> {
-        let (_, slaves) = self.multiplexer.as_ref()?;
-        let name = rustix::path::DecInt::new(index);
-        rustix::fs::statat(slaves, name.as_c_str(), rustix::fs::AtFlags::SYMLINK_NOFOLLOW).ok()
-    }
-
-    /// The device and inode of a slave.
-    pub(crate) fn slave_id(&self, index: u32) -> Option<FileId> {
-        self.slave_stat(index).map(|stat| FileId::from(&stat))
-    }
-
-    /// Acts on that file: `act` gets a folder and a name in it.
-    ///
-    /// # Errors
-    /// ENOENT if the host has none; the errors of `act`.
-    pub(crate) fn with_slave<T>(
-        &self,
-        index: u32,
-        act: impl FnOnce(BorrowedFd<'_>, &std::ffi::CStr) -> Result<T>,
-    ) -> Result<T> {
-        let (_, slaves) = self.multiplexer.as_ref().ok_or(Errno::ENOENT)?;
-        act(slaves.as_fd(), rustix::path::DecInt::new(index).as_c_str())
     }
 
     /// A node, opened by O_PATH.

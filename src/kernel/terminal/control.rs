@@ -42,7 +42,11 @@ pub(crate) fn check_front(cx: &Ctx<'_>, file: &Arc<File>, change: Change) -> Res
             let mut state = cx.kernel.terminals.lock();
             state.look(cx);
             let terminal = state.terminal(cx, file)?;
-            terminal.session == session && terminal.front != group && terminal.front != 0
+            let behind = terminal.is_behind(session, group);
+            if !behind && change != Change::Write {
+                terminal.keys_are_wanted();
+            }
+            behind
         };
         if !behind || (change == Change::Write && !host::terminal::stops_writers(file.host())) {
             return Ok(());
@@ -109,7 +113,7 @@ pub(crate) fn set_group(cx: &Ctx<'_>, file: &Arc<File>, group: i32) -> Result<()
         return Err(Errno::EPERM);
     }
     own(cx, file, |terminal| {
-        terminal.front = group;
+        (terminal.front, terminal.has_jobs) = (group, true);
         Ok(())
     })
 }

@@ -6,10 +6,13 @@
 
 use std::sync::Arc;
 
+use lind_abi::CageId;
 use lind_abi::flags::Signals;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::OFlags;
 
 use crate::Kernel;
-use crate::cage::signal;
+use crate::cage::{Cage, signal};
 use crate::fd::{File, Kind};
 use crate::host;
 
@@ -21,14 +24,46 @@ const VQUIT: usize = 1;
 const VSUSP: usize = 10;
 const VLNEXT: usize = 15;
 
-/// Sends the signals that bytes written to a master mean.
-pub(crate) fn typed(kernel: &Kernel, file: &Arc<File>, bytes: &[u8]) {
+/// Waits until the host has dealt with what was written to a master. It does that on another
+/// thread, and at ^C it drops what the terminal has for its reader: nothing that is written because
+/// of the signal may be there by then.
+fn settle(master: &File) {
+    let flags = OFlags::RDONLY | OFlags::NOCTTY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let Ok(slave) = host::terminal::peer(master.host(), flags.bits()) else { return };
+    // A terminal without input for its reader is only known to have none after that.
+    let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+    let _ = poll(&mut [PollFd::new(&slave, PollFlags::IN)], Some(&at_once));
+}
+
+/// A key that has meant a signal.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Key {
+    /// The signal.
+    pub number: u8,
+    /// The process group that it was sent to; 0 if there was none.
+    pub front: u32,
+}
+
+/// Whether the leader of a session is a shell with job control, as far as its signals tell. A
+/// shell that leads its group already does not have to choose the group in front.
+fn has_job_control(kernel: &Kernel, session: u32) -> bool {
+    let ignored = |leader: &Cage| leader.signals().ignored_and_handled().0;
+    kernel
+        .cages
+        .get(CageId(session))
+        .is_some_and(|leader| ignored(&leader) & signal::bit(signal::number(Signals::SIGTTOU)) != 0)
+}
+
+/// Sends the signals that bytes written to a master mean. Returns those for the group with which
+/// the terminal began: a shell with job control has a group of its own, as its jobs do.
+pub(crate) fn typed(kernel: &Kernel, file: &Arc<File>, bytes: &[u8]) -> Vec<Key> {
+    let mut keys = Vec::new();
     if !matches!(file.kind, Kind::Master(_)) {
-        return;
+        return keys;
     }
-    let Ok(settings) = host::terminal::settings(file.host()) else { return };
+    let Ok(settings) = host::terminal::settings(file.host()) else { return keys };
     if settings.lflag & ISIG == 0 {
-        return;
+        return keys;
     }
     // A character that is switched off is 0.
     let is = |byte: u8, which: usize| byte != 0 && settings.cc[which] == byte;
@@ -46,9 +81,18 @@ pub(crate) fn typed(kernel: &Kernel, file: &Arc<File>, bytes: &[u8]) {
                 continue;
             }
         };
-        let front = kernel.terminals.lock().front_behind(kernel, file);
+        let number = signal::number(number);
+        let (session, front, chosen) = match kernel.terminals.lock().behind(kernel, file) {
+            Some(terminal) => (terminal.session, terminal.front, terminal.has_jobs),
+            None => (0, 0, false),
+        };
+        if !chosen && !has_job_control(kernel, session) {
+            keys.push(Key { number, front });
+        }
         if front != 0 {
-            signal::send_to_group(kernel, front, signal::Info::kernel(signal::number(number)));
+            settle(file);
+            signal::send_to_group(kernel, front, signal::Info::kernel(number));
         }
     }
+    keys
 }

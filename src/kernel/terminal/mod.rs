@@ -34,10 +34,13 @@ pub use crate::host::terminal::settings;
 pub(crate) use control::{
     Change, check_front, gone, group, leader_ended, leave, session, set_group, signal_front, take, window_changed,
 };
+pub use line::Key;
 pub(crate) use line::typed;
 pub use pty::Pty;
-pub(crate) use pty::{host_index, open_master, open_slave};
+pub(crate) use pty::{open_master, open_slave, slave_file};
 pub use served::Served;
+use served::Wanted;
+pub(crate) use served::polled;
 
 /// The terminals that cages have.
 #[derive(Debug, Default)]
@@ -75,8 +78,10 @@ struct Terminal {
     file: Weak<File>,
     /// Its number in /dev/pts; None for one that was handed in.
     number: Option<u32>,
-    /// Whether its master is the runner's own: see [`Served`].
-    served: bool,
+    /// For one whose master is the runner's own: see [`Served`].
+    served: Option<Arc<Wanted>>,
+    /// Whether a program has chosen the group in front.
+    has_jobs: bool,
 }
 
 impl Terminals {
@@ -99,9 +104,17 @@ impl Terminals {
     /// signals typed there.
     pub(crate) fn console_group(&self, kernel: &Kernel, session: u32) -> Option<u32> {
         let state = self.lock();
-        let is_outside = |terminal: &&Terminal| terminal.number.is_none() || terminal.served;
+        let is_outside = |terminal: &&Terminal| terminal.number.is_none() || terminal.served.is_some();
         let console = state.terminals.values().filter(is_outside).find(|terminal| terminal.session == session)?;
         (console.front != 0 && leads(kernel, console.session)).then_some(console.front)
+    }
+
+    /// The foreground process group of a terminal that was handed in, and that a session has.
+    pub(crate) fn handed_in_group(&self, kernel: &Kernel) -> Option<u32> {
+        let state = self.lock();
+        let mut handed_in = state.terminals.values().filter(|terminal| terminal.number.is_none());
+        let taken = handed_in.find(|terminal| terminal.front != 0 && leads(kernel, terminal.session))?;
+        Some(taken.front)
     }
 }
 
@@ -146,10 +159,15 @@ impl State {
         Ok(terminal)
     }
 
+    /// The terminal on the other side of a master, if it controls a session.
+    fn behind(&self, kernel: &Kernel, master: &File) -> Option<&Terminal> {
+        let terminal = device(master).ok().and_then(|id| self.terminals.get(&id));
+        terminal.filter(|terminal| leads(kernel, terminal.session))
+    }
+
     /// The group in front on the other side of a master; 0 for none.
     fn front_behind(&self, kernel: &Kernel, master: &File) -> u32 {
-        let terminal = device(master).ok().and_then(|id| self.terminals.get(&id));
-        terminal.filter(|terminal| leads(kernel, terminal.session)).map_or(0, |terminal| terminal.front)
+        self.behind(kernel, master).map_or(0, |terminal| terminal.front)
     }
 
     /// A terminal from outside: the first of them is that of the first cage's session. If another
@@ -164,7 +182,10 @@ impl State {
         let free = |leader: &&Cage| !self.terminals.values().any(|terminal| terminal.session == leader.id.0);
         let leader = leader.filter(free).filter(|leader| leads(cx.kernel, leader.id.0));
         let (session, front) = leader.map_or((0, 0), |leader| (leader.id.0, leader.group()));
-        self.terminals.insert(id, Terminal { session, front, file: Arc::downgrade(file), number: None, served: false });
+        self.terminals.insert(
+            id,
+            Terminal { session, front, file: Arc::downgrade(file), number: None, served: None, has_jobs: false },
+        );
     }
 
     /// Looks through the standard files of the first cage for its terminal, once.

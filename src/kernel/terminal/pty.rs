@@ -1,12 +1,12 @@
 //! Pseudoterminals: pairs of the host's, with numbers of our own.
 
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, Weak};
 
 use lind_abi::{CageId, Errno, Result};
 use rustix::fs::OFlags;
 
-use super::{Master, NOCTTY, State, Terminal, session_and_group};
+use super::{Master, NOCTTY, State, Terminal, Wanted, session_and_group};
 use crate::Kernel;
 use crate::call::Ctx;
 use crate::fd::locks::FileId;
@@ -40,28 +40,27 @@ impl Drop for Pty {
 /// # Errors
 /// ENOSPC at the limit, ENOENT if the host has none, other errors of the host.
 pub(crate) fn open_master(cx: &Ctx<'_>, flags: u32) -> Result<Arc<File>> {
-    make(cx.kernel, flags, false)
+    make(cx.kernel, flags, None)
 }
 
 /// A new pseudoterminal. `served`: it is the runner's own, to which no limit of the guests applies.
 ///
 /// # Errors
 /// As `open_master`.
-pub(super) fn make(kernel: &Arc<Kernel>, flags: u32, served: bool) -> Result<Arc<File>> {
+pub(super) fn make(kernel: &Arc<Kernel>, flags: u32, served: Option<Arc<Wanted>>) -> Result<Arc<File>> {
     let devices = kernel.root.devices();
     let host = devices.open_multiplexer(&kernel.root, flags)?;
-    let index = host::terminal::number(&host)?;
-    let slave = devices.slave_id(index).ok_or(Errno::ENOENT)?;
+    let slave = FileId::of(named(host.as_fd())?.as_fd())?;
     let mut state = kernel.terminals.lock();
     state.forget_closed();
-    if !served && state.guests_pairs() >= MOST {
+    if served.is_none() && state.guests_pairs() >= MOST {
         return Err(Errno::ENOSPC);
     }
     let number = (0..).find(|number| !state.masters.contains_key(number)).ok_or(Errno::ENOSPC)?;
     let pty = Pty { number, slave, kernel: Arc::downgrade(kernel) };
     let file = Arc::new(File::new(host, Kind::Master(pty)));
     state.masters.insert(number, Master { file: Arc::downgrade(&file), slave });
-    let terminal = Terminal { session: 0, front: 0, file: Weak::new(), number: Some(number), served };
+    let terminal = Terminal { session: 0, front: 0, file: Weak::new(), number: Some(number), served, has_jobs: false };
     state.terminals.insert(slave, terminal);
     Ok(file)
 }
@@ -71,7 +70,7 @@ pub(super) fn make(kernel: &Arc<Kernel>, flags: u32, served: bool) -> Result<Arc
 /// read what is typed for this one.
 fn may_open(cx: &Ctx<'_>, terminal: &Terminal) -> bool {
     let leader = terminal.session;
-    !terminal.served || leader != 0 && (cx.cage.session() == leader || cx.cage.descends_from(CageId(leader)))
+    terminal.served.is_none() || leader != 0 && (cx.cage.session() == leader || cx.cage.descends_from(CageId(leader)))
 }
 
 /// open(2) of /dev/pts/N. A session leader without a terminal gets this one, unless O_NOCTTY is
@@ -99,19 +98,26 @@ pub(crate) fn open_slave(cx: &Ctx<'_>, number: u32, flags: u32) -> Result<Arc<Fi
     Ok(file)
 }
 
-/// The host's index of a pseudoterminal.
+/// The other side of a host's master, opened by O_PATH, which neither opens the terminal nor needs
+/// the folder that it is in.
+fn named(master: BorrowedFd<'_>) -> Result<OwnedFd> {
+    host::terminal::peer(master, (OFlags::PATH | OFlags::CLOEXEC).bits())
+}
+
+/// The host's file of /dev/pts/N, opened by O_PATH.
 ///
 /// # Errors
 /// ENOENT when it is gone.
-pub(crate) fn host_index(kernel: &Kernel, number: u32) -> Result<u32> {
+pub(crate) fn slave_file(kernel: &Kernel, number: u32) -> Result<OwnedFd> {
     let master = kernel.terminals.lock().masters.get(&number).and_then(|master| master.file.upgrade());
-    host::terminal::number(master.ok_or(Errno::ENOENT)?.host())
+    named(master.ok_or(Errno::ENOENT)?.host())
 }
 
 impl State {
     /// How many there are that guests have made.
     fn guests_pairs(&self) -> usize {
-        let of_guest = |master: &&Master| self.terminals.get(&master.slave).is_some_and(|terminal| !terminal.served);
+        let of_guest =
+            |master: &&Master| self.terminals.get(&master.slave).is_some_and(|terminal| terminal.served.is_none());
         self.masters.values().filter(of_guest).count()
     }
 

@@ -37,7 +37,7 @@ pub(crate) use queue::Queue;
 pub use restart::restarts;
 pub use send::{
     Origin, end, end_all_of, end_programs, ended_but_there, from_outside, has_not_answered, has_program,
-    outside_targets,
+    outside_targets, to_programs,
 };
 pub(crate) use send::{child_changed, send, send_to_all, send_to_group, send_to_thread, wants_no_zombies};
 

@@ -66,7 +66,8 @@ pub enum Origin {
 
 /// The cages that a signal from outside is for, including those that are ending: a signal of the
 /// terminal goes to the foreground group, a signal of a process to the first cage alone, or with
-/// its group if it is SIGCONT. Grates act as the programs that they run. The end of a terminal is
+/// its group if it is SIGCONT. Where another session has taken the terminal, its foreground group
+/// counts. Grates act as the programs that they run. The end of a terminal is
 /// also sent to its session's leader.
 pub fn outside_targets(kernel: &Kernel, first: &Arc<Cage>, signal: u8, origin: Origin) -> Vec<Arc<Cage>> {
     if origin == Origin::Process {
@@ -81,7 +82,8 @@ pub fn outside_targets(kernel: &Kernel, first: &Arc<Cage>, signal: u8, origin: O
         }
         return targets;
     }
-    let front = kernel.front_group(first.session()).unwrap_or_else(|| first.group());
+    let front = kernel.front_group(first.session()).or_else(|| kernel.console_group());
+    let front = front.unwrap_or_else(|| first.group());
     let mut targets = kernel.cages.all();
     targets.retain(|cage| cage.group() == front);
     let ends = matches!(u32::from(signal), Number::SIGHUP | Number::SIGCONT);
@@ -134,6 +136,13 @@ pub fn end_all_of(kernel: &Kernel, first: CageId) {
             end(kernel, &cage, number(Number::SIGKILL));
         }
     }
+}
+
+/// Sends all programs a signal from outside, but no grate of the runner's line.
+pub fn to_programs(kernel: &Kernel, signal: u8) {
+    let mut all = kernel.cages.all();
+    all.retain(|cage| !cage.is_dead() && !crate::cage::searches(kernel, cage));
+    send_to_all(kernel, all, Info::lost(signal));
 }
 
 /// Ends all programs by SIGKILL, but no grate of the runner's line: these end when they have no

@@ -104,7 +104,7 @@ impl Ctx<'_> {
         if from.walked {
             return self.act_walked(dir, path, (last, within), host, ours);
         }
-        if !may_enter(&from.start, path) {
+        if !may_enter(&self.kernel.root, &from.start, path) {
             let result = host(from.start.dir(), path);
             if !self.missed(&result, &from.start, path) {
                 return result;
@@ -169,7 +169,7 @@ impl Ctx<'_> {
     ) -> Result<T> {
         let from = self.origin(dir, path)?;
         let root = &self.kernel.root;
-        let may_lead = root.hides_any() && !from.walked && !may_enter(&from.start, path);
+        let may_lead = root.hides_any() && !from.walked && !may_enter(root, &from.start, path);
         if may_lead && root.crosses_link(from.start.dir(), path) {
             return self.act_where_led(from, path, (last, within), host, ours);
         }
@@ -190,7 +190,8 @@ impl Ctx<'_> {
     ) -> Result<T> {
         let (from, to) = (self.origin(old_dir, old)?, self.origin(new_dir, new)?);
         let walked = from.walked || to.walked;
-        if !walked && !may_enter(&from.start, old) && !may_enter(&to.start, new) {
+        let root = &self.kernel.root;
+        if !walked && !may_enter(root, &from.start, old) && !may_enter(root, &to.start, new) {
             let result = host((from.start.dir(), old), (to.start.dir(), new));
             if !self.missed(&result, &from.start, old) && !self.missed(&result, &to.start, new) {
                 return result;

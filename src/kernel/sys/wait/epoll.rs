@@ -13,6 +13,7 @@ use crate::call::Ctx;
 use crate::fd::{File, Interests, Kind, ready_fd};
 use crate::host::{errno, wait};
 use crate::spin;
+use crate::terminal::polled;
 
 /// epoll_create(2)
 pub(crate) fn epoll_create(cx: &Ctx<'_>, size: i32) -> Result<NewFd> {
@@ -51,6 +52,9 @@ pub(crate) fn epoll_ctl(cx: &Ctx<'_>, fd: Fd, op: EpollOp, target: Fd, event: In
             // event.
             target.wait_by(|| ready_fd::new(cx.kernel, true).inspect(|ready| ready_fd::show(ready.as_fd(), true)))?;
         }
+    }
+    if op.0 != EpollOp::EPOLL_CTL_DEL && wanted.events & EpollEvents::EPOLLIN != 0 {
+        polled(cx, &target);
     }
     interests.control(epoll.host(), op, number, &target, &wanted)
 }

@@ -12,6 +12,7 @@ use crate::call::Ctx;
 use crate::fd::FileRef;
 use crate::host::wait::{self, Poll};
 use crate::spin;
+use crate::terminal::polled;
 
 /// poll(2)
 pub(crate) fn poll(cx: &Ctx<'_>, fds: InOut<Pollfd>, nfds: Len, timeout: i32) -> Result<usize> {
@@ -67,6 +68,9 @@ fn poll_until(cx: &Ctx<'_>, at: InOut<Pollfd>, count: Len, deadline: Deadline) -
 /// Most calls have one entry. It needs no share of the file.
 fn poll_one(cx: &Ctx<'_>, at: InOut<Pollfd>, deadline: Deadline) -> Result<usize> {
     let asked = cx.load(cx.reading(at))?;
+    if asked.events & POLLIN != 0 && cx.owner(at.cage)?.fds.is_watched() {
+        note_poll(cx, at, asked.fd);
+    }
     let file = if asked.fd < 0 { None } else { Some(cx.host_fd(Fd { number: asked.fd, cage: at.cage })) };
     let (ready, revents) = match &file {
         Some(Err(_)) => (1, POLLNVAL),
@@ -78,6 +82,13 @@ fn poll_one(cx: &Ctx<'_>, at: InOut<Pollfd>, deadline: Deadline) -> Result<usize
     };
     cx.store(Out::new(at.addr + REVENTS, at.cage), &revents)?;
     Ok(ready)
+}
+
+#[cold]
+fn note_poll(cx: &Ctx<'_>, at: InOut<Pollfd>, number: i32) {
+    if let Ok(file) = cx.file(Fd { number, cage: at.cage }) {
+        polled(cx, &file);
+    }
 }
 
 /// The meaning of an entry of the guest's array.
@@ -101,6 +112,7 @@ fn poll_entries(
 ) -> Result<usize> {
     let memory = cx.memory(at.cage)?;
     let place = |i: usize| at.addr.saturating_add((i * size_of::<Pollfd>()) as u64);
+    let watched = cx.owner(at.cage)?.fds.is_watched();
     let mut bad = 0;
     for (i, (entry, poll)) in entries.iter_mut().zip(&mut *polls).enumerate() {
         let asked: Pollfd = memory.load(place(i))?;
@@ -109,6 +121,9 @@ fn poll_entries(
         }
         *entry = match cx.file(Fd { number: asked.fd, cage: at.cage }) {
             Ok(file) => {
+                if watched && asked.events & POLLIN != 0 {
+                    polled(cx, &file);
+                }
                 *poll = Poll::new(Some(file.host()), asked.events);
                 Entry::File { _file: file }
             }
@@ -138,6 +153,9 @@ fn wait_for(cx: &Ctx<'_>, polls: &mut [Poll], deadline: Deadline) -> Result<usiz
 
 /// The offset of `revents` in an entry.
 const REVENTS: u64 = std::mem::offset_of!(Pollfd, revents) as u64;
+
+#[allow(clippy::cast_possible_truncation, reason = "bit 0")]
+const POLLIN: i16 = PollEvents::POLLIN as i16;
 
 #[allow(clippy::cast_possible_truncation, reason = "bit 5")]
 const POLLNVAL: i16 = PollEvents::POLLNVAL as i16;

@@ -12,6 +12,7 @@ use crate::call::Ctx;
 use crate::fd::{FileRef, MAX_FILES};
 use crate::host::wait;
 use crate::sys::process::persona;
+use crate::terminal::polled;
 
 /// The guest's sets are arrays of these.
 type Word = u32;
@@ -70,6 +71,9 @@ fn select_until(cx: &Ctx<'_>, n: i32, sets: [InOut<FdSet>; 3], deadline: Deadlin
         *asked = Some(cx.load_array(In::<Word>::new(at.addr, at.cage), words)?);
     }
     let files = files(cx, n, &asked, sets)?;
+    if let Some(read) = &asked[0] {
+        files.iter().filter(|(fd, _)| has(read, *fd)).for_each(|(_, file)| polled(cx, file));
+    }
     let end = files.iter().map(|(_, file)| number(file) + 1).max().unwrap_or(0);
     let mut host = asked.each_ref().map(|asked| asked.as_ref().map(|asked| to_host(asked, &files, end)));
     // A select that fails leaves the sets as they are.
