@@ -122,6 +122,8 @@ int lind_grate_run(const struct lind_handler *handlers, size_t count, int argc, 
 	lind_common_options_(&argc, &argv);
 	if (argc < 2)
 		lind_die("no program to run; usage: %s [OPTIONS] %s", lind_name(), lind_operands_);
+	if (lind_check_guard_)
+		lind_check_guard_(handlers, count);
 	if (!(table = malloc((count + LIND_WATCHED) * sizeof *table)))
 		lind_die("out of memory");
 	for (size_t i = 0; i < count; i++)

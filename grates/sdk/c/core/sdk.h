@@ -23,7 +23,9 @@ extern const char lind_operands_[];
 void lind_left_file(void);
 /* Has the options read of a grate that has none of its own: --help and --explain. */
 void lind_common_options_(int *argc, char ***argv);
-/* How many words behind its name were the grate's own. */
+/* Ends a grate whose guard and whose handlers do not belong together; NULL in a grate without a
+ * guard. */
+void lind_check_guard_(const struct lind_handler *on, size_t count) __attribute__((weak));
 
 /* Sets an option when others were read: --name or --name=VALUE. `wrong` says what is wrong. */
 void lind_option_again_(const struct lind_option *options, size_t count, const char *word, char *wrong, size_t size);

@@ -2,11 +2,10 @@
 #include <dirent.h>
 #include <lind/fds.h>
 #include <lind/guard.h>
-#include <lind/transfer.h>
-#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+#include "../core/sdk.h"
 #include "guard.h"
 #include "walk.h"
 
@@ -144,6 +143,13 @@ static unsigned with_contents(unsigned effect, const struct lind_place *place)
 											    : effect;
 }
 
+/* A directory that comes or goes with nothing in it. */
+static bool is_empty_one(const struct lind_call *c)
+{
+	return c->nr == SYS_mkdir || c->nr == SYS_mkdirat || c->nr == SYS_rmdir ||
+	    (c->nr == SYS_unlinkat && lind_arg32(c, 2) & AT_REMOVEDIR);
+}
+
 /*
  * Whether a file is one that the grate was started with to be written to, as the clients were: it
  * may be opened again, as for /dev/stderr, and truncated. A file inside the tree counts only if
@@ -236,6 +242,8 @@ static int decide(const struct lind_call *c, unsigned effect, const struct lind_
 	if (!(effect & LIND_CHANGES) || !guard_in_a_tree(place) || guard_is_kernels(place) ||
 	    (is_open(c->nr) && was_given(effect, place)))
 		return 0;
+	if (is_empty_one(c))
+		effect |= LIND_DOES_EMPTY;
 	/* Neither can be opened to be written to: the kernel says why. */
 	if (is_open(c->nr) && place->object >= 0 &&
 	    (S_ISLNK(place->st.st_mode) || (S_ISDIR(place->st.st_mode) && !(effect & LIND_DOES_CREATE))))
@@ -249,7 +257,8 @@ static int decide(const struct lind_call *c, unsigned effect, const struct lind_
 			(!guard_moves_a_directory(c->nr, effect, place) || may_change_all_in(place->path, effect))) &&
 	    (asks || !guard->take || guard->take(place->path, with_contents(effect, place))))
 		return 0;
-	if ((effect == LIND_DOES_CREATE && place->object >= 0) || finds_its_name_taken(c, effect, place))
+	if (((effect & ~LIND_DOES_EMPTY) == LIND_DOES_CREATE && place->object >= 0) ||
+	    finds_its_name_taken(c, effect, place))
 		return -EEXIST;
 	if (arg && puts_the_same(c, effect, place, arg))
 		return -EEXIST;
@@ -361,6 +370,11 @@ static bool is_harmful(int fd, bool received)
 	return !may_change(place.path, with_contents(LIND_DOES_WRITE, &place));
 }
 
+bool guard_may_have(int fd)
+{
+	return !is_harmful(fd, true) && guard_may_read_fd(guard, fd);
+}
+
 /* Opens `fd` again for reading. -1 if that cannot be. */
 static int read_only(int fd)
 {
@@ -400,100 +414,34 @@ void lind_guard_begin(const struct lind_guard *the_guard)
 	lind_each_own_fd(DESCRIPTORS, guard->keeps_given ? remember : vet);
 }
 
-/* Waits as the client would until there is a message. 1 when there may be one. */
-static int64_t wait_for_message(const struct lind_call *c)
+static bool handles(const struct lind_handler *on, size_t count, uint32_t nr)
 {
-	struct pollfd poll = { .fd = (int)lind_arg32(c, 0), .events = POLLIN };
-	struct lind_arg none = { 0, c->target };
-	struct {
-		int64_t sec, usec;
-	} limit = { 0, 0 };
-	uint32_t size = sizeof limit;
-	int64_t r = lind_call(SYS_getsockopt, c->target, c->args[0], number(SOL_SOCKET), number(SO_RCVTIMEO),
-	    lind_mine(&limit), lind_mine(&size), none);
-	int milliseconds = !r && (limit.sec || limit.usec) ? (int)(limit.sec * 1000 + (limit.usec + 999) / 1000) : -1;
-
-	r = lind_call(SYS_poll, c->target, lind_mine(&poll), number(1), number((uint64_t)(int64_t)milliseconds), none,
-	    none, none);
-	return r ? r : -EAGAIN;
+	for (size_t i = 0; i < count; i++)
+		if (on[i].handle && (on[i].nr == nr || on[i].nr == LIND_NR_ANY))
+			return true;
+	return false;
 }
 
-/* Gives the client what a message brought. A descriptor that it may not have is left out, as
- * where there are too many. */
-static void hand_over(const struct lind_call *c, struct lind_message *m, bool cloexec)
+static bool lists_calls(const struct lind_handler *on, size_t count)
 {
-	char *control = m->own.msg_control;
-	size_t end = m->own.msg_controllen, at = 0;
+	for (size_t i = 0; i < count; i++)
+		if (on[i].handle == lind_guard_path)
+			return true;
+	return false;
+}
 
-	while (at + sizeof(struct cmsghdr) <= end) {
-		struct cmsghdr *part = (struct cmsghdr *)(control + at);
-		int *numbers = (int *)CMSG_DATA(part);
-		size_t count, kept = 0;
-
-		if (part->cmsg_len < sizeof *part || part->cmsg_len > end - at)
-			return;
-		count = (part->cmsg_len - sizeof *part) / sizeof *numbers;
-		at += CMSG_ALIGN(part->cmsg_len);
-		if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS)
-			continue;
-		for (size_t i = 0; i < count; i++) {
-			int64_t given = -1;
-
-			if (is_harmful(numbers[i], true) || !guard_may_read_fd(guard, numbers[i]))
-				own_close(numbers[i]);
-			else
-				given = lind_give_fd(c->target, numbers[i], cloexec);
-			if (given >= 0)
-				numbers[kept++] = (int)given;
-		}
-		if (kept == count)
-			continue;
-		/* Rights come last: what follows would have to move otherwise. */
-		m->own.msg_flags |= MSG_CTRUNC;
-		part->cmsg_len = CMSG_LEN(kept * sizeof *numbers);
-		m->own.msg_controllen =
-		    (socklen_t)((char *)part - (char *)m->own.msg_control) + (kept ? part->cmsg_len : 0);
+/* A call without a handler would pass by the policy. Rust links a guard into each grate, so a grate
+ * may have this code without a guard. */
+void lind_check_guard_(const struct lind_handler *on, size_t count)
+{
+	if (!guard && lists_calls(on, count))
+		lind_die(
+		    "the calls of a guard are listed, but there is none: call lind_guard_begin before lind_grate_main");
+	if (!guard)
 		return;
-	}
-}
-
-static int64_t receive(const struct lind_call *c)
-{
-	struct lind_call here = *c;
-	uint64_t flags = lind_arg32(c, 2);
-	struct lind_message m;
-	int64_t r = lind_message_room(&m, c->args[1]);
-	struct lind_arg none = { 0, c->target };
-	int64_t socket;
-
-	if (r)
-		return r;
-	if (!m.own.msg_control) {
-		r = lind_message_pass(&m, c, flags);
-		goto out;
-	}
-	/* Into the grate, so that the client has no descriptor before it was looked at; and without
-	 * waiting, which is the client's. */
-	here.target = lind_self_;
-	socket = lind_call(SYS_fcntl, c->target, c->args[0], number(F_GETFL), none, none, none, none);
-	do {
-		struct msghdr fresh = m.own;
-
-		r = lind_message_pass(&m, &here, flags | MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-		if (r != -EAGAIN || flags & MSG_DONTWAIT || (socket >= 0 && socket & O_NONBLOCK))
-			break;
-		m.own = fresh;
-	} while ((r = wait_for_message(c)) > 0);
-	if (r >= 0)
-		hand_over(c, &m, flags & MSG_CMSG_CLOEXEC);
-	m.own.msg_flags &= ~MSG_CMSG_CLOEXEC;
-out:
-	r = lind_message_give(&m, r, flags);
-	lind_message_free(&m);
-	return r;
-}
-
-int64_t lind_guard_receive(const struct lind_call *c)
-{
-	return c->nr == SYS_recvmmsg ? lind_message_each(c, receive) : receive(c);
+	if (guard->may_read && !handles(on, count, SYS_execve))
+		lind_die(
+		    "the guard has may_read, but not its calls: write LIND_READ_GUARD_CALLS in the grate's source");
+	if (guard->may_change && !handles(on, count, SYS_unlink))
+		lind_die("the guard has may_change, but not its calls: write LIND_GUARD_CALLS in the grate's source");
 }

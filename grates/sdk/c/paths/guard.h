@@ -1,4 +1,4 @@
-/* The halves of a guard: changes (guard.c) and reads (guard_read.c). */
+/* The parts of a guard: changes (guard.c), reads (guard_read.c), messages (guard_receive.c). */
 #ifndef PATHS_GUARD_H
 #define PATHS_GUARD_H
 
@@ -20,5 +20,8 @@ int guard_may_read(
 
 /* Whether clients may have a descriptor of the grate's, as far as reading goes. */
 bool guard_may_read_fd(const struct lind_guard *guard, int fd);
+
+/* Whether a client may have a descriptor that a message has brought to the grate. */
+bool guard_may_have(int fd);
 
 #endif

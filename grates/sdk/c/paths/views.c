@@ -5,7 +5,8 @@
 #include <unistd.h>
 #include "walk.h"
 
-bool lind_path_below(const char *path, const char *prefix)
+/* As lind_path_below, for two names that are resolved. */
+static bool is_below(const char *path, const char *prefix)
 {
 	size_t length = strlen(prefix);
 
@@ -40,6 +41,32 @@ const char *lind_path_clean(const char *from, char to[PATH_MAX])
 		to[length++] = '/';
 	to[length] = 0;
 	return NULL;
+}
+
+/* Whether lind_path_clean would leave the path as it is. */
+static bool is_clean(const char *path)
+{
+	if (*path != '/')
+		return false;
+	for (const char *at = path; *at; at += 1 + strcspn(at + 1, "/")) {
+		size_t n = strcspn(at + 1, "/");
+
+		if (n <= 2 && !strncmp(at + 1, "..", n) && path[1])
+			return false;
+	}
+	return true;
+}
+
+bool lind_path_below(const char *path, const char *prefix)
+{
+	char clean[PATH_MAX];
+	const char *wrong;
+
+	if (is_clean(prefix))
+		return is_below(path, prefix);
+	if ((wrong = lind_path_clean(prefix, clean)))
+		lind_die("lind_path_below: the prefix \"%s\" %s", prefix, wrong);
+	return is_below(path, clean);
 }
 
 struct lind_view *lind_view_new(const char *root)
@@ -150,7 +177,7 @@ static bool covered(const struct lind_view *view, const char *path, const struct
 
 	for (size_t i = 0; i < view->count; i++)
 		if (&view->binds[i] != except && strlen(view->binds[i].at) >= length &&
-		    lind_path_below(path, view->binds[i].at))
+		    is_below(path, view->binds[i].at))
 			return true;
 	return false;
 }
@@ -158,7 +185,7 @@ static bool covered(const struct lind_view *view, const char *path, const struct
 bool lind_view_is_fixed(const struct lind_view *view, const char *path)
 {
 	for (size_t i = 0; view && i < view->count; i++)
-		if (lind_path_below(view->binds[i].at, path))
+		if (is_below(view->binds[i].at, path))
 			return true;
 	return false;
 }
@@ -182,13 +209,13 @@ int lind_view_text(const struct lind_view *view, const char *real, char path[PAT
 	for (size_t i = view->count; i--;) {
 		const struct lind_bind *bind = &view->binds[i];
 
-		if (bind->fd >= 0 && !lind_kernel_name(bind->fd, top) && lind_path_below(real, top) &&
+		if (bind->fd >= 0 && !lind_kernel_name(bind->fd, top) && is_below(real, top) &&
 		    !below(real, top, bind->at, path) && !covered(view, path, bind))
 			return 0;
 	}
 	if ((r = lind_kernel_name(view->root, top)))
 		return r;
-	if (lind_path_below(real, top) && !(r = below(real, top, "/", path)) && !covered(view, path, NULL))
+	if (is_below(real, top) && !(r = below(real, top, "/", path)) && !covered(view, path, NULL))
 		return 0;
 	strcpy(path, "(unreachable)");
 	return -ENOENT;

@@ -1,6 +1,6 @@
 //! A guard over files: a policy that lets clients read and change only some.
 
-use std::path::Path;
+use std::path::{Component, Path, PathBuf};
 
 use crate::raw::{Handler, RawGuard};
 
@@ -33,7 +33,11 @@ pub mod handlers {
     }
 }
 
-/// Whether a path is `top` or below it. Both begin with a slash.
+/// Whether a path, which is resolved, is `top` or below it. `.`, `..` and double slashes in `top`
+/// have no effect, nor has a slash at its end; symbolic links in it are not followed.
+///
+/// # Panics
+/// If `top` does not begin with a slash: such a policy would let everything pass.
 ///
 /// ```
 /// use std::path::Path;
@@ -44,7 +48,24 @@ pub mod handlers {
 /// assert!(!below(Path::new("/home/me/.sshx"), "/home/me/.ssh"));
 /// ```
 pub fn below(path: &Path, top: impl AsRef<Path>) -> bool {
+    let top = top.as_ref();
+    assert!(top.has_root(), "below: the path {top:?} must begin with /");
+    if top.components().any(|part| part == Component::ParentDir) {
+        return path.starts_with(without_parents(top));
+    }
     path.starts_with(top)
+}
+
+/// The path with each `..` and the name before it removed.
+fn without_parents(path: &Path) -> PathBuf {
+    let mut clean = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => drop(clean.pop()),
+            part => clean.push(part),
+        }
+    }
+    clean
 }
 
 /// Declares a policy about files. The grate says which paths may be read or changed; every call
@@ -191,6 +212,23 @@ mod tests {
     }
 
     guard!(static BOTH = { may_read: in_tmp, may_change: changes_in_tmp, refusal: Errno::EROFS });
+
+    #[test]
+    fn a_path_may_be_written_in_other_ways() {
+        for top in ["/a/b", "/a/b/", "//a/./b", "/a/c/../b", "/../a/b", "/x/../../a/b/."] {
+            assert!(below(Path::new("/a/b"), top), "{top}");
+            assert!(below(Path::new("/a/b/c"), top), "{top}");
+            assert!(!below(Path::new("/a/bc"), top), "{top}");
+            assert!(!below(Path::new("/a"), top), "{top}");
+        }
+        assert!(below(Path::new("/a"), "/b/.."));
+    }
+
+    #[test]
+    #[should_panic(expected = "must begin with /")]
+    fn a_path_that_is_relative_ends_the_grate() {
+        below(Path::new("/a"), "a");
+    }
 
     #[test]
     fn every_call_that_changes_a_file_is_guarded() {

@@ -23,6 +23,9 @@
  *	r = lind_forward(cx);			unchanged, and the result is wanted
  *	return lind_pass(cx);			unchanged, and the handler is done
  *
+ * lind_forward_NAME is for any NAME: in the handler of another call it makes that call on the
+ * client. A descriptor then belongs to the owner of the argument that `cx` has in the same place.
+ *
  * Paths, strings, socket addresses and small structs are in the grate's memory when the handler is
  * called: they were copied once, and lind_forward_openat sends that copy on, so a client that
  * changes its memory between the handler's decision and the call changes nothing. A call that goes

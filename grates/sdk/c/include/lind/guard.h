@@ -32,6 +32,10 @@
 extern "C" {
 #endif
 
+/* Beside LIND_DOES_CREATE or LIND_DOES_REMOVE: the directory that is made or removed has nothing in
+ * it, as by mkdir and rmdir. */
+#define LIND_DOES_EMPTY 1024
+
 struct lind_guard {
 	/* Whether clients may read a file, list a directory, or execute a program, by its path as
 	 * below; refused with EACCES. NULL allows all. Takes LIND_READ_GUARD_CALLS. */
@@ -53,7 +57,8 @@ struct lind_guard {
 	bool keeps_given;
 };
 
-/* Takes write access from the descriptors that the grate was started with, and so from its
+/* Comes before lind_grate_main, which ends a grate that does not list the calls of its guard.
+ * Takes write access from the descriptors that the grate was started with, and so from its
  * clients, where it may not be had, unless `keeps_given` is set. */
 void lind_guard_begin(const struct lind_guard *guard);
 

@@ -95,6 +95,18 @@ void lind_explain_note(const char *note);
 /* The name of this grate, for messages. */
 const char *lind_name(void);
 
+/* The row of a system call in the table of lind/syscall_table.h, or NULL; and all rows by their
+ * place in it, until the result is NULL. */
+struct lind_syscall;
+const struct lind_syscall *lind_syscall(uint32_t nr);
+const struct lind_syscall *lind_syscall_at(size_t i);
+
+/* For messages: the name of a system call and that of an errno, or "?". */
+const char *lind_call_name(uint32_t nr);
+const char *lind_errno_name(int error);
+/* The errno with this name, or 0. */
+int lind_errno_named(const char *name);
+
 /* Prints `name: message` and a line's end to standard error, in one write. */
 __attribute__((format(printf, 1, 2))) void lind_log(const char *format, ...);
 

@@ -107,8 +107,10 @@ bool lind_client_can(uint64_t target, unsigned capability);
 /* The user or group as which the client uses files. */
 uint32_t lind_client_file_id(uint64_t target, bool group);
 
-/* Whether `path` is `prefix` or below it. Prefixes begin with a slash and do not end with one,
- * but for `/`. */
+/* Whether `path`, which is resolved, is `prefix` or below it. `.`, `..` and double slashes in the
+ * prefix have no effect, nor has a slash at its end; symbolic links in it are not followed. The
+ * grate ends with a message if the prefix does not begin with a slash: such a policy would let
+ * everything pass. */
 bool lind_path_below(const char *path, const char *prefix);
 
 /* Removes `.`, `..`, double and trailing slashes from an absolute path of an option. NULL, or
