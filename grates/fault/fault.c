@@ -123,7 +123,7 @@ static void say(const struct rule *r, const struct client *c, const struct lind_
 	char line[600];
 	int length =
 	    snprintf(line, sizeof line, "%llu (%s) %s(%s): %s (rule %u, call %llu)\n", (unsigned long long)call->target,
-		c->name, call_name(call->nr), subject, what, (unsigned)(r - rules) + 1, (unsigned long long)n);
+		c->name, lind_call_name(call->nr), subject, what, (unsigned)(r - rules) + 1, (unsigned long long)n);
 
 	if (log_file >= 0 && write(log_file, line, (size_t)length) < 0)
 		return;
@@ -137,8 +137,7 @@ static void sleep_for(const struct lind_call *call, int64_t nanos)
 	struct lind_arg none = { 0, call->target };
 	struct timespec t = { .tv_sec = nanos / 1000000000, .tv_nsec = (long)(nanos % 1000000000) };
 
-	lind_call(SYS_clock_nanosleep, call->target, (struct lind_arg){ CLOCK_MONOTONIC, call->target }, none,
-	    lind_mine(&t), none, none, none);
+	lind_forward_clock_nanosleep(call, CLOCK_MONOTONIC, 0, &t, none);
 }
 
 /* At least one byte: none would be the end of a file. */
@@ -152,12 +151,11 @@ static uint64_t shorter(const struct rule *r, uint64_t length)
 /* A message is whole or is none. */
 static bool is_stream(const struct lind_call *call)
 {
-	struct lind_arg none = { 0, call->target };
 	int type = SOCK_STREAM;
 	uint32_t size = sizeof type;
 
-	lind_call(SYS_getsockopt, call->target, call->args[0], (struct lind_arg){ SOL_SOCKET, call->target },
-	    (struct lind_arg){ SO_TYPE, call->target }, lind_mine(&type), lind_mine(&size), none);
+	lind_forward_getsockopt(
+	    call, (int)call->args[0].value, SOL_SOCKET, SO_TYPE, lind_mine(&type), lind_mine(&size));
 	return type == SOCK_STREAM;
 }
 
@@ -257,7 +255,7 @@ static int64_t on_call(const struct lind_call *call)
 			sleep_for(call, delay);
 		}
 		if (r->error) {
-			say(r, c, call, n, subject, error_name(r->error));
+			say(r, c, call, n, subject, lind_errno_name(r->error));
 			return fail(r, call);
 		}
 		if (r->short_to || r->short_percent) {
@@ -308,7 +306,7 @@ static const char *says(uint32_t nr)
 			add_words(text, sizeof text, at_times, "delay", "");
 		if (r->short_to || r->short_percent)
 			add_words(text, sizeof text, at_times, "shorten", "");
-		snprintf(with, sizeof with, " with %s", error_name(r->error));
+		snprintf(with, sizeof with, " with %s", lind_errno_name(r->error));
 		if (r->error)
 			add_words(text, sizeof text, at_times, "fail", with);
 		if (r->error && !at_times)

@@ -7,7 +7,7 @@
 #ifndef FAULT_H
 #define FAULT_H
 
-#include <lind/raw.h>
+#include <lind/grate.h>
 #include <stdbool.h>
 
 #define MOST_RULES 64
@@ -48,8 +48,6 @@ extern unsigned rule_count;
 extern uint64_t seed;
 const char *rule_add(const char *text);
 const char *rules_load(const char *path);
-const char *call_name(uint32_t nr);
-const char *error_name(int error);
 
 /* Which arguments a call has, or -1: its length (which `short` changes), its descriptor, its
  * path, and the directory of that. */

@@ -11,18 +11,14 @@
 /* The name of an open file, or of the directory that a path starts at. 0 or a negative errno. */
 static int64_t path_of_fd(const struct lind_call *call, int fd, char *to, size_t size)
 {
-	struct lind_arg none = { 0, call->target };
 	char link[40];
 	int64_t n;
 
 	if (fd == AT_FDCWD)
-		n = lind_call(SYS_getcwd, call->target, lind_mine(to), (struct lind_arg){ size, call->target }, none,
-			none, none, none) -
-		    1;
+		n = lind_forward_getcwd(call, lind_mine(to), size) - 1;
 	else {
 		snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-		n = lind_call(SYS_readlink, call->target, lind_mine(link), lind_mine(to),
-		    (struct lind_arg){ size - 1, call->target }, none, none, none);
+		n = lind_forward_readlink(call, link, lind_mine(to), size - 1);
 	}
 	if (n < 0)
 		return n;

@@ -12,38 +12,17 @@
 struct rule rules[MOST_RULES];
 unsigned rule_count;
 
-const char *call_name(uint32_t nr)
-{
-	for (size_t i = 0; i < COUNT(lind_syscalls); i++)
-		if (lind_syscalls[i].nr == nr)
-			return lind_syscalls[i].name;
-	return "?";
-}
-
-const char *error_name(int error)
-{
-	for (size_t i = 0; i < COUNT(lind_errnos); i++)
-		if (lind_errnos[i].number == error)
-			return lind_errnos[i].name;
-	return "?";
-}
-
 struct shape shape_of(uint32_t nr)
 {
 	struct shape s = { -1, -1, -1, -1, false, false };
+	const struct lind_syscall *row = lind_syscall(nr);
 
-	for (size_t i = 0; i < COUNT(lind_syscalls); i++) {
-		const struct lind_syscall *row = &lind_syscalls[i];
-
-		if (row->nr != nr)
-			continue;
-		for (int8_t at = 0; at < row->count; at++) {
-			if (row->args[at].kind == LIND_FD && s.fd < 0)
-				s.fd = at;
-			if (row->args[at].kind == LIND_PATH && s.path < 0) {
-				s.path = at;
-				s.dir = at && row->args[at - 1].kind == LIND_DIRFD ? (int8_t)(at - 1) : -1;
-			}
+	for (int8_t at = 0; row && at < row->count; at++) {
+		if (row->args[at].kind == LIND_FD && s.fd < 0)
+			s.fd = at;
+		if (row->args[at].kind == LIND_PATH && s.path < 0) {
+			s.path = at;
+			s.dir = at && row->args[at - 1].kind == LIND_DIRFD ? (int8_t)(at - 1) : -1;
 		}
 	}
 	switch (nr) {
@@ -93,6 +72,7 @@ static const char *add_calls(struct rule *r, const char *word)
 		SYS_recvmsg },
 			      writes[] = { SYS_write, SYS_pwrite64, SYS_writev, SYS_pwritev, SYS_pwritev2, SYS_sendto,
 				      SYS_sendmsg };
+	const struct lind_syscall *row;
 	bool found = false, any = false;
 
 	for (size_t i = 0; i < COUNT(reads); i++)
@@ -102,9 +82,7 @@ static const char *add_calls(struct rule *r, const char *word)
 			r->calls[nr / 8] |= (uint8_t)(1 << nr % 8);
 			found = true;
 		}
-	for (size_t i = 0; i < COUNT(lind_syscalls) && !(found && *word == '%'); i++) {
-		const struct lind_syscall *row = &lind_syscalls[i];
-
+	for (size_t i = 0; (row = lind_syscall_at(i)) && !(found && *word == '%'); i++) {
 		if (*word == '%' ? strcmp(row->area, word + 1) : strcmp(row->name, word))
 			continue;
 		if (refused(row->nr)) {
@@ -215,9 +193,7 @@ static const char *set_key(struct rule *r, const char *key, const char *value)
 		return end == value || *end || !(r->chance >= 0 && r->chance <= 1) ? "must be from 0 to 1" : NULL;
 	}
 	if (!strcmp(key, "errno")) {
-		for (size_t i = 0; i < COUNT(lind_errnos); i++)
-			if (!strcmp(lind_errnos[i].name, value))
-				r->error = lind_errnos[i].number;
+		r->error = lind_errno_named(value);
 		return r->error ? NULL : "no such errno";
 	}
 	return "no such key; there are path, program, fd, skip, every, times, chance, count, errno, short, delay";

@@ -10,12 +10,9 @@
 #include "paths.h"
 #include <lind/syscall_table.h>
 
-#define ROWS    (sizeof lind_syscalls / sizeof *lind_syscalls)
-#define NUMBERS 1008
-
 bool by_call;
 
-static bool chosen[NUMBERS];
+static bool chosen[LIND_NUMBERS];
 
 /* Those that begin or end a program: the grates inside keep count of their clients by them. */
 static bool is_lifecycle(uint32_t nr)
@@ -60,14 +57,6 @@ static bool is_state(uint32_t nr)
 	}
 }
 
-static const struct lind_syscall *row_of(uint32_t nr)
-{
-	for (size_t i = 0; i < ROWS; i++)
-		if (lind_syscalls[i].nr == nr)
-			return &lind_syscalls[i];
-	return NULL;
-}
-
 static bool has(const struct lind_syscall *row, enum lind_kind kind)
 {
 	for (unsigned i = 0; i < row->count; i++)
@@ -92,17 +81,18 @@ static const char *const classes[] = { "file", "desc", "network", "memory", "pro
 
 static bool choose_word(const char *word, bool yes)
 {
+	const struct lind_syscall *row;
 	bool found = false;
 	char *end;
 	unsigned long nr = strtoul(word, &end, 10);
 
-	if (end != word && !*end && nr < NUMBERS) {
+	if (end != word && !*end && nr < LIND_NUMBERS) {
 		chosen[nr] = yes;
 		return true;
 	}
-	for (size_t i = 0; i < ROWS; i++)
-		if (*word == '%' ? in_class(&lind_syscalls[i], word + 1) : !strcmp(lind_syscalls[i].name, word)) {
-			chosen[lind_syscalls[i].nr] = yes;
+	for (size_t i = 0; (row = lind_syscall_at(i)); i++)
+		if (*word == '%' ? in_class(row, word + 1) : !strcmp(row->name, word)) {
+			chosen[row->nr] = yes;
 			found = true;
 		}
 	for (size_t i = 0; *word == '%' && i < sizeof classes / sizeof *classes; i++)
@@ -296,8 +286,9 @@ const char *when(uint32_t nr, lind_handle_fn *handle)
 
 lind_handle_fn *choose(uint32_t nr)
 {
-	const struct lind_syscall *row = row_of(nr);
-	bool handled = lind_handled_inside(0, nr) && (!by_call || (nr < NUMBERS && chosen[nr]) || is_lifecycle(nr));
+	const struct lind_syscall *row = lind_syscall(nr);
+	bool handled =
+	    lind_handled_inside(0, nr) && (!by_call || (nr < LIND_NUMBERS && chosen[nr]) || is_lifecycle(nr));
 	lind_handle_fn *handle = NULL;
 
 	if (!by_path && !by_net && !by_fd)

@@ -12,12 +12,10 @@
 
 static int protocol_of(const struct lind_call *call)
 {
-	struct lind_arg none = { 0, call->target };
 	int protocol = 0;
 	uint32_t size = sizeof protocol;
-	int64_t r =
-	    lind_call(SYS_getsockopt, call->target, call->args[0], (struct lind_arg){ SOL_SOCKET, call->target },
-		(struct lind_arg){ SO_PROTOCOL, call->target }, lind_mine(&protocol), lind_mine(&size), none);
+	int64_t r = lind_forward_getsockopt(
+	    call, (int)call->args[0].value, SOL_SOCKET, SO_PROTOCOL, lind_mine(&protocol), lind_mine(&size));
 
 	return r < 0 ? -1 : protocol;
 }
@@ -57,6 +55,6 @@ void datagram_drop(const struct lind_call *call)
 	struct lind_arg none = { 0, call->target };
 	char byte = 0;
 
-	lind_call(SYS_recvfrom, call->target, call->args[0], lind_mine(&byte), (struct lind_arg){ 1, call->target },
-	    (struct lind_arg){ MSG_DONTWAIT | MSG_TRUNC, call->target }, none, none);
+	lind_forward_recvfrom(
+	    call, (int)call->args[0].value, lind_mine(&byte), 1, MSG_DONTWAIT | MSG_TRUNC, none, none);
 }

@@ -93,15 +93,13 @@ bool socket_kind(uint64_t target, struct lind_arg fd, struct socket_kind *kind)
 
 int64_t stream_takes_no_name(const struct lind_call *call)
 {
-	struct lind_arg none = { 0, call->target };
 	struct sockaddr_storage peer = { 0 };
 	uint32_t size = sizeof peer;
 	struct socket_kind kind;
 
 	if (!socket_kind(call->target, call->args[0], &kind) || kind.domain != AF_UNIX || kind.type != SOCK_STREAM)
 		return 0;
-	return lind_call(SYS_getpeername, call->target, call->args[0], lind_mine(&peer), lind_mine(&size), none, none,
-		   none) < 0
+	return lind_forward_getpeername(call, (int)call->args[0].value, lind_mine(&peer), lind_mine(&size)) < 0
 	    ? -EOPNOTSUPP
 	    : -EISCONN;
 }

@@ -2,20 +2,11 @@
 #include <errno.h>
 #include <fnmatch.h>
 #include <lind/rules.h>
-#include <lind/syscall_table.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include "net.h"
-
-static const char *error_name(int error)
-{
-	for (size_t i = 0; i < sizeof lind_errnos / sizeof *lind_errnos; i++)
-		if (lind_errnos[i].number == error)
-			return lind_errnos[i].name;
-	return "?";
-}
 
 /* Whether a rule is about such uses, whatever the host is. */
 static bool is_about(const struct rule *r, enum verb verb, unsigned proto, const struct address *a)
@@ -208,7 +199,7 @@ int64_t deny(
 	va_end(ap);
 	if (!lind_denied(call->target, call->nr, deny_errno, rule, what, subject))
 		lind_log("%llu (%s) %s: %s: %s", (unsigned long long)call->target, c->name, what, rule,
-		    error_name(deny_errno));
+		    lind_errno_name(deny_errno));
 	return -deny_errno;
 }
 
@@ -223,7 +214,7 @@ static int64_t ask(
 		return -EINTR;
 	case LIND_UNHEARD:
 		lind_log("%llu (%s) %s: %s: %s", (unsigned long long)call->target, c->name, what, rule,
-		    error_name(deny_errno));
+		    lind_errno_name(deny_errno));
 	}
 	return -deny_errno;
 }
@@ -251,8 +242,7 @@ static int64_t wait_turn(struct rule *r, const struct lind_call *call)
 	if (turn <= at)
 		return 0;
 	t = (struct timespec){ .tv_sec = turn / 1000000000, .tv_nsec = (long)(turn % 1000000000) };
-	return lind_call(SYS_clock_nanosleep, call->target, (struct lind_arg){ CLOCK_MONOTONIC, call->target },
-	    (struct lind_arg){ TIMER_ABSTIME, call->target }, lind_mine(&t), none, none, none);
+	return lind_forward_clock_nanosleep(call, CLOCK_MONOTONIC, TIMER_ABSTIME, &t, none);
 }
 
 /* To where the rule says, in the form that the socket knows. */

@@ -1,7 +1,6 @@
 /* Allows and denies what clients do with the network. The option parsing, the clients, and which
  * calls are handled. */
 #include <errno.h>
-#include <lind/syscall_table.h>
 #include <lind/grate.h>
 #include <lind/rules.h>
 #include <stdio.h>
@@ -80,12 +79,11 @@ LIND_HANDLE(observes, spawn, on_run);
 
 static const char *set_errno(const char *value)
 {
-	for (size_t i = 0; i < sizeof lind_errnos / sizeof *lind_errnos; i++)
-		if (!strcmp(lind_errnos[i].name, value)) {
-			deny_errno = lind_errnos[i].number;
-			return NULL;
-		}
-	return "no such errno";
+	int error = lind_errno_named(value);
+
+	if (error)
+		deny_errno = error;
+	return error ? NULL : "no such errno";
 }
 
 static const char *set_default(const char *value)

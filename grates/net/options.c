@@ -110,13 +110,11 @@ static const char *name_of(int level, int option)
 /* The port that the socket has, to which what is sent to the group would come. */
 static uint16_t own_port(const struct lind_call *call)
 {
-	struct lind_arg none = { 0, call->target };
 	struct sockaddr_storage name = { 0 };
 	uint32_t size = sizeof name;
 	struct address own;
 
-	if (lind_call(SYS_getsockname, call->target, call->args[0], lind_mine(&name), lind_mine(&size), none, none,
-		none) < 0 ||
+	if (lind_forward_getsockname(call, (int)call->args[0].value, lind_mine(&name), lind_mine(&size)) < 0 ||
 	    address_parse(&name, size, false, &own) < 0)
 		return 0;
 	return own.port;

@@ -21,7 +21,6 @@
 #include "limits.h"
 
 #define MOST_FILES (1u << 20)
-#define SCM_MOST   253
 /* Numbers that the first program is asked about. */
 #define FIRST_FILES 1024
 
@@ -222,7 +221,7 @@ int64_t open_file(const struct lind_call *call, lind_handle_fn *make)
 
 	if (!c)
 		return lind_forward(call);
-	if ((r = file_reserve(c, 1, call_name(call->nr))) < 0)
+	if ((r = file_reserve(c, 1, lind_call_name(call->nr))) < 0)
 		return r;
 	if ((r = make(call)) < 0)
 		give_back(c, FILES, 1);

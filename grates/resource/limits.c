@@ -1,7 +1,6 @@
 /* Limits: their names, what is used of them, and what happens at the end of one. */
 #include <errno.h>
 #include <fcntl.h>
-#include <lind/syscall_table.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -159,12 +158,8 @@ const char *set_rate(enum scope scope, const char *name, const char *amount)
 
 static const char *set_error(const char *name, int *error)
 {
-	for (size_t i = 0; i < sizeof lind_errnos / sizeof *lind_errnos; i++)
-		if (!strcmp(lind_errnos[i].name, name)) {
-			*error = lind_errnos[i].number;
-			return NULL;
-		}
-	return "no such errno";
+	*error = lind_errno_named(name);
+	return *error ? NULL : "no such errno";
 }
 
 const char *set_action(const char *value)
@@ -363,16 +358,17 @@ static void tell(
     struct client *c, enum scope scope, enum what what, uint64_t wanted, const char *by, const char *then, int error)
 {
 	char used[40], max[40], more[40], wish[64] = "", rule[64], amounts[160];
-
+	/* First of all: once it is told, another client's hit may end programs. */
+	uint64_t in_use = __atomic_load_n(used_of(scope, c, what), __ATOMIC_SEQ_CST);
 	struct culprit who;
 
-	if (__atomic_exchange_n(&c->reported[what], true, __ATOMIC_RELAXED) ||
-	    (scope == TREE && __atomic_exchange_n(&reported[what], true, __ATOMIC_RELAXED)))
+	if (__atomic_exchange_n(&c->reported[what], true, __ATOMIC_SEQ_CST) ||
+	    (scope == TREE && __atomic_exchange_n(&reported[what], true, __ATOMIC_SEQ_CST)))
 		return;
 	who = culprit_of(c, scope);
 	if (wanted)
 		snprintf(wish, sizeof wish, ", %s more wanted", amount_text(what, wanted, more, sizeof more));
-	amount_text(what, __atomic_load_n(used_of(scope, c, what), __ATOMIC_RELAXED), used, sizeof used);
+	amount_text(what, in_use, used, sizeof used);
 	amount_text(what, limits[scope][what], max, sizeof max);
 	snprintf(rule, sizeof rule, "limit %s%s", scope == EACH ? "each " : "", what_names[what]);
 	snprintf(amounts, sizeof amounts, "%s of %s used%s", used, max, wish);
@@ -385,18 +381,11 @@ int64_t hit(struct client *c, enum scope scope, enum what what, uint64_t wanted,
 {
 	enum action action = action_on(what);
 	int error = error_on(what);
-	char text[32];
 
-	if (action == FAIL) {
-		snprintf(text, sizeof text, "errno %d", error);
-		for (size_t i = 0; i < sizeof lind_errnos / sizeof *lind_errnos; i++)
-			if (lind_errnos[i].number == error)
-				snprintf(text, sizeof text, "%s", lind_errnos[i].name);
-	}
 	tell(c, scope, what, wanted, by,
 	    action == KILL       ? "all are killed"
 		: action == STOP ? "all are stopped"
-				 : text,
+				 : lind_errno_name(error),
 	    action == FAIL ? error : 0);
 	if (action == KILL) {
 		__atomic_store_n(&ending, true, __ATOMIC_SEQ_CST);

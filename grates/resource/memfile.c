@@ -352,7 +352,7 @@ static int64_t grows(const struct lind_call *call, int at, uint64_t length)
 		settle(f, own, more);
 		pthread_mutex_unlock(&lock);
 	} else
-		r = hit(c, TREE, MEMORY, more, call_name(call->nr));
+		r = hit(c, TREE, MEMORY, more, lind_call_name(call->nr));
 	let_go(own);
 	return r;
 }

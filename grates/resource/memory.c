@@ -28,6 +28,7 @@ LIND_HANDLE_OF(memory, alters, shmget);
 LIND_HANDLE_OF(memory, observes, shmctl);
 LIND_HANDLE_OF(memory, alters, semget);
 LIND_HANDLE_OF(memory, alters, semop);
+LIND_HANDLE_OF(memory, alters, semtimedop);
 LIND_HANDLE_OF(memory, alters, msgsnd);
 
 void memory_begins(void)
@@ -117,7 +118,7 @@ void memory_leave(struct client *c)
 }
 
 /* Makes a call that maps up to `more` bytes. */
-static int64_t change(struct client *c, const struct lind_call *call, uint64_t more, const char *by)
+static int64_t change(struct client *c, const struct lind_call *call, uint64_t more)
 {
 	enum scope scope = TREE;
 	uint64_t got;
@@ -133,7 +134,7 @@ static int64_t change(struct client *c, const struct lind_call *call, uint64_t m
 	if (got < more || scope == EACH) {
 		drop(TREE, c, MEMORY, got);
 		pthread_mutex_unlock(&c->space->lock);
-		return hit(c, scope, MEMORY, more, by);
+		return hit(c, scope, MEMORY, more, lind_call_name(call->nr));
 	}
 	r = lind_forward(call);
 	settle(c, more);
@@ -143,7 +144,7 @@ static int64_t change(struct client *c, const struct lind_call *call, uint64_t m
 
 static int64_t map(const struct lind_call *call)
 {
-	return change(lind_client(call->target), call, call->args[1].value, "mmap");
+	return change(lind_client(call->target), call, call->args[1].value);
 }
 
 static int64_t on_mmap(const struct lind_call *call)
@@ -157,7 +158,7 @@ static int64_t on_munmap(const struct lind_call *call)
 {
 	struct client *c = lind_client(call->target);
 
-	return c ? change(c, call, 0, "") : lind_forward(call);
+	return c ? change(c, call, 0) : lind_forward(call);
 }
 
 LIND_HANDLE_OF(memory, alters, mmap, on_mmap);
@@ -171,12 +172,12 @@ static int64_t on_mremap(
 
 	(void)addr, (void)flags, (void)new_addr;
 	/* Old length 0 makes a second mapping. */
-	return c ? change(c, call, new > old ? new - old : 0, "mremap") : lind_forward(call);
+	return c ? change(c, call, new > old ? new - old : 0) : lind_forward(call);
 }
 
 /* Makes a call for which the kernel may keep up to `more` bytes, and which may wait: the lock is
  * not held meanwhile. */
-static int64_t keep(const struct lind_call *call, uint64_t more, const char *by)
+static int64_t keep(const struct lind_call *call, uint64_t more)
 {
 	struct client *c = lind_client(call->target);
 	enum scope scope = TREE;
@@ -194,7 +195,7 @@ static int64_t keep(const struct lind_call *call, uint64_t more, const char *by)
 	pthread_mutex_unlock(&c->space->lock);
 	if (got < more || scope == EACH) {
 		drop(TREE, c, MEMORY, got);
-		return hit(c, scope, MEMORY, more, by);
+		return hit(c, scope, MEMORY, more, lind_call_name(call->nr));
 	}
 	r = lind_below(memory, call);
 	pthread_mutex_lock(&c->space->lock);
@@ -209,26 +210,27 @@ static int64_t keep(const struct lind_call *call, uint64_t more, const char *by)
 static int64_t on_semget(const struct lind_call *call, int key, int count, int flags)
 {
 	(void)key, (void)flags;
-	return keep(call, KEPT + 16 * (uint64_t)(uint32_t)count, "semget");
+	return keep(call, KEPT + 16 * (uint64_t)(uint32_t)count);
 }
 
 /* SEM_UNDO: at most one note for each operation. */
 static int64_t on_semop(const struct lind_call *call, int id, struct lind_arg ops, size_t count)
 {
 	(void)id, (void)ops;
-	return keep(call, 32 * (count & 0xffff), "semop");
+	return keep(call, 32 * (count & 0xffff));
 }
 
-static int64_t on_semtimedop(const struct lind_call *call)
+static int64_t on_semtimedop(
+    const struct lind_call *call, int id, struct lind_arg ops, size_t count, const struct timespec *timeout)
 {
-	return keep(call, 32 * (call->args[2].value & 0xffff), "semtimedop");
+	(void)timeout;
+	return on_semop(call, id, ops, count);
 }
-LIND_HANDLE_OF(memory, alters, semtimedop, on_semtimedop);
 
 static int64_t on_msgsnd(const struct lind_call *call, int id, struct lind_arg message, size_t size, int flags)
 {
 	(void)id, (void)message, (void)flags;
-	return keep(call, KEPT + (size & 0xffff), "msgsnd");
+	return keep(call, KEPT + (size & 0xffff));
 }
 
 /* The break can only be asked for by a call of its own; another thread may move it meanwhile,
@@ -274,13 +276,11 @@ static struct {
 	} of[SEGMENTS];
 } segments = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-static uint64_t segment_size(const struct lind_call *call, int64_t id)
+static uint64_t segment_size(const struct lind_call *call, int id)
 {
-	struct lind_arg none = { 0, call->target };
 	struct shmid_ds ds = { 0 };
 
-	if (lind_call(SYS_shmctl, call->target, (struct lind_arg){ (uint64_t)id, call->target },
-		(struct lind_arg){ IPC_STAT, call->target }, lind_mine(&ds), none, none, none) < 0)
+	if (lind_forward_shmctl(call, id, IPC_STAT, lind_mine(&ds)) < 0)
 		return 0;
 	return (ds.shm_segsz + PAGE - 1) & ~(PAGE - 1);
 }
@@ -290,7 +290,7 @@ static int64_t on_shmat(const struct lind_call *call, int id, uint64_t addr, int
 	struct client *c = lind_client(call->target);
 
 	(void)addr, (void)flags;
-	return c ? change(c, call, segment_size(call, id), "shmat") : lind_forward(call);
+	return c ? change(c, call, segment_size(call, id)) : lind_forward(call);
 }
 
 /* Whether the segment is new, and so counts. */

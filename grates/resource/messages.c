@@ -11,6 +11,9 @@
 #include "limits.h"
 #include "use.h"
 
+LIND_HANDLE_OF(reads, alters, msgrcv);
+LIND_HANDLE_OF(reads, alters, mq_timedreceive);
+
 #define MOST_MESSAGE 65536u /* of a POSIX queue: longer than the kernel has any */
 
 static int64_t message(struct use *u, struct lind_message *m, bool writes, uint64_t flags)
@@ -72,21 +75,9 @@ static int64_t on_msgsnd(const struct lind_call *call)
 	return use_of_kind(call, true, OF_PIPE, call->args[2].value);
 }
 
-/* Waits for a message as this call does, and takes none: for no byte of it there is room. -E2BIG
- * when there is one; 0: it was empty, and was taken. */
-static int64_t await_message(const struct lind_call *call)
-{
-	struct lind_call probe = *call;
-
-	probe.args[2].value = 0;
-	probe.args[4].value &= ~(uint64_t)MSG_NOERROR;
-	return lind_forward(&probe);
-}
-
-static int64_t on_msgrcv(const struct lind_call *call)
+static int64_t on_msgrcv(const struct lind_call *call, int id, struct lind_arg msg, size_t size, int kind, int flags)
 {
 	struct client *c = lind_client(call->target);
-	struct lind_call at_once = *call;
 	struct use u;
 	int64_t n, r;
 
@@ -94,37 +85,33 @@ static int64_t on_msgrcv(const struct lind_call *call)
 		return lind_forward(call);
 	use_begin(&u, c, call);
 	use_add(&u, false, OF_PIPE);
-	if (!u.count || !call->args[2].value || call->args[4].value & IPC_NOWAIT)
+	if (!u.count || !size || flags & IPC_NOWAIT)
 		return use_limited_call(&u, 2, 0);
-	at_once.args[4].value |= IPC_NOWAIT;
 	do {
-		if ((r = await_message(call)) != -E2BIG)
+		/* Without room for a byte it waits for a message, and takes none that is not empty. */
+		if ((r = lind_forward_msgrcv(call, id, msg, 0, kind, flags & ~MSG_NOERROR)) != -E2BIG)
 			return r;
-		if ((n = use_admit(&u, call->args[2].value, 0)) < 0)
+		if ((n = use_admit(&u, size, 0)) < 0)
 			return n;
-		at_once.args[2].value = (uint64_t)n;
-		r = use_after(&u, (uint64_t)n, lind_forward(&at_once));
+		r = use_after(&u, (uint64_t)n, lind_forward_msgrcv(call, id, msg, (size_t)n, kind, flags | IPC_NOWAIT));
 	} while (r == -ENOMSG);
 	/* It was there when the message was. */
 	return r == -EINVAL ? -EIDRM : r;
 }
 
 /* How long mq_timedreceive may wait, in milliseconds; -1: without end. */
-static int64_t time_left(struct lind_arg until)
+static int64_t time_left(const struct timespec *until)
 {
-	struct {
-		int64_t seconds, nanos;
-	} at;
 	struct timespec t;
 	int64_t left;
 
-	if (!until.value)
+	if (!until)
 		return -1;
-	/* The call itself reports any mistake. */
-	if (lind_read(until, &at, sizeof at) || clock_gettime(CLOCK_REALTIME, &t))
-		return 0;
-	left = at.seconds - t.tv_sec;
-	left = left > INT_MAX / 1000 - 1 ? INT_MAX : left < 0 ? 0 : left * 1000 + (at.nanos - t.tv_nsec) / 1000000 + 1;
+	clock_gettime(CLOCK_REALTIME, &t);
+	left = until->tv_sec - t.tv_sec;
+	left = left > INT_MAX / 1000 - 1 ? INT_MAX
+	    : left < 0                   ? 0
+					 : left * 1000 + ((int64_t)until->tv_nsec - t.tv_nsec) / 1000000 + 1;
 	return left < 0 ? 0 : left;
 }
 
@@ -150,13 +137,14 @@ static int64_t receive_cut(const struct use *u, uint64_t admitted)
 	return r;
 }
 
-static int64_t on_mq_receive(const struct lind_call *call)
+static int64_t on_mq_timedreceive(const struct lind_call *call, int fd, struct lind_arg msg, size_t length,
+    struct lind_arg priority, const struct timespec *until)
 {
 	struct client *c = lind_client(call->target);
-	uint64_t length = call->args[2].value;
 	struct use u;
 	int64_t n;
 
+	(void)fd, (void)msg, (void)priority;
 	if (!c)
 		return lind_forward(call);
 	use_begin(&u, c, call);
@@ -164,7 +152,7 @@ static int64_t on_mq_receive(const struct lind_call *call)
 	if (!u.count || !length)
 		return lind_forward(call);
 	/* When the time is over the call itself says so. */
-	if (!(flags_of(call, call->args[0]) & O_NONBLOCK) && (n = use_wait(&u, time_left(call->args[4]))) < 0)
+	if (!(flags_of(call, call->args[0]) & O_NONBLOCK) && (n = use_wait(&u, time_left(until))) < 0)
 		return n;
 	if ((n = use_admit(&u, length, 0)) < 0)
 		return n;
@@ -177,5 +165,3 @@ LIND_HANDLE_OF(receives, alters, recvmsg, on_message);
 LIND_HANDLE_OF(receives, alters, recvmmsg, on_messages);
 LIND_HANDLE_OF(writes, alters, msgsnd, on_msgsnd);
 LIND_HANDLE_OF(writes, alters, mq_timedsend, on_msgsnd);
-LIND_HANDLE_OF(reads, alters, msgrcv, on_msgrcv);
-LIND_HANDLE_OF(reads, alters, mq_timedreceive, on_mq_receive);

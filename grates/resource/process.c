@@ -66,8 +66,9 @@ static bool reserve_files(struct client *c, uint64_t *files)
 	return reserve_as_many(c, files);
 }
 
-static int64_t cage(struct client *c, const struct lind_call *call, bool copies, bool borrows, const char *by)
+static int64_t cage(struct client *c, const struct lind_call *call, bool copies, bool borrows)
 {
+	const char *by = lind_call_name(call->nr);
 	uint64_t memory = 0, files = 0;
 	int64_t r;
 
@@ -107,7 +108,7 @@ static int64_t on_clone(const struct lind_call *call, unsigned flags, struct lin
 		return lind_forward(call);
 	if (flags & CLONE_THREAD)
 		return thread(c, call);
-	return cage(c, call, !(flags & CLONE_VM), flags & CLONE_VM, "clone");
+	return cage(c, call, !(flags & CLONE_VM), flags & CLONE_VM);
 }
 
 /* Keeps the last part of a path for the name. Of threads that run programs at the same time the
@@ -132,7 +133,7 @@ static int64_t on_spawn(const struct lind_call *call)
 	about_to_run(c, call->args[0]);
 	/* Only grates start programs like this. */
 	memory_files_handed_on();
-	return cage(c, call, false, false, "spawn");
+	return cage(c, call, false, false);
 }
 
 static int64_t on_execve(const struct lind_call *call)

@@ -46,7 +46,7 @@ static int decide(const struct lind_call *call, unsigned effect, const struct li
 {
 	if (!(effect & (LIND_DOES_WRITE | LIND_DOES_CREATE)) || !is_shared(place))
 		return 0;
-	return (int)hit(arg, EACH, MEMORY, 0, call_name(call->nr));
+	return (int)hit(arg, EACH, MEMORY, 0, lind_call_name(call->nr));
 }
 
 static bool may_write(const struct lind_call *call)

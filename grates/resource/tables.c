@@ -1,6 +1,5 @@
 /* The clients, and the start and waking of the watcher. */
 #include <errno.h>
-#include <lind/syscall_table.h>
 #include <signal.h>
 #include <string.h>
 #include <time.h>
@@ -170,12 +169,4 @@ void watch_wait(int64_t until)
 	soon = false;
 	sleeps_until = INT64_MAX;
 	pthread_mutex_unlock(&watching);
-}
-
-const char *call_name(uint32_t nr)
-{
-	for (size_t i = 0; i < sizeof lind_syscalls / sizeof *lind_syscalls; i++)
-		if (lind_syscalls[i].nr == nr)
-			return lind_syscalls[i].name;
-	return "";
 }

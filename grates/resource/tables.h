@@ -10,7 +10,7 @@
 #ifndef RESOURCE_TABLES_H
 #define RESOURCE_TABLES_H
 
-#include <lind/raw.h>
+#include <lind/grate.h>
 #include <pthread.h>
 #include <stdbool.h>
 
@@ -113,7 +113,5 @@ void watch_soon(void);
 void watch_memory(void);
 /* The watcher waits until a time, or until it is to look soon. */
 void watch_wait(int64_t until);
-
-const char *call_name(uint32_t nr);
 
 #endif

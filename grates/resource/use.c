@@ -140,7 +140,7 @@ static int64_t reserve_bytes(const struct use *u, uint64_t n)
 			drop((enum scope)(j % SCOPES), u->c, u->of[j / SCOPES], enough ? got - more : got);
 		if (!enough) {
 			drop(scope, u->c, u->of[i / SCOPES], more);
-			return hit(u->c, scope, u->of[i / SCOPES], n, call_name(u->call->nr));
+			return hit(u->c, scope, u->of[i / SCOPES], n, lind_call_name(u->call->nr));
 		}
 		got = more;
 	}
@@ -212,8 +212,7 @@ static int64_t sleep_until(const struct use *u, int64_t at)
 	struct lind_arg none = { 0, u->call->target };
 	struct timespec t = { .tv_sec = at / 1000000000, .tv_nsec = (long)(at % 1000000000) };
 
-	return lind_call(SYS_clock_nanosleep, u->call->target, (struct lind_arg){ CLOCK_MONOTONIC, u->call->target },
-	    (struct lind_arg){ TIMER_ABSTIME, u->call->target }, lind_mine(&t), none, none, none);
+	return lind_forward_clock_nanosleep(u->call, CLOCK_MONOTONIC, TIMER_ABSTIME, &t, none);
 }
 
 int64_t use_admit(const struct use *u, uint64_t n, uint64_t flags)

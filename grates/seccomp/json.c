@@ -139,7 +139,7 @@ static int errno_of(const cJSON *in, const char *number, const char *name, int o
 	const cJSON *by_number = member(in, number), *by_name = member(in, name);
 	uint64_t n = (uint64_t)otherwise;
 
-	if (by_name && !cJSON_IsNull(by_name) && !(n = (uint64_t)errno_named(text_of(by_name, place, name))))
+	if (by_name && !cJSON_IsNull(by_name) && !(n = (uint64_t)lind_errno_named(text_of(by_name, place, name))))
 		wrong(place, "'%s' is not an error", by_name->valuestring);
 	if (by_number && !cJSON_IsNull(by_number)) {
 		uint64_t named = n;

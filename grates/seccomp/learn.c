@@ -141,7 +141,7 @@ static struct group *group_of(struct learned *l, const struct lind_syscall *row,
 
 int64_t on_learned_call(const struct lind_call *c)
 {
-	const struct lind_syscall *row = syscall_of(c->nr);
+	const struct lind_syscall *row = lind_syscall(c->nr);
 
 	if (row && row->nr < NUMBERS) {
 		pthread_mutex_lock(&lock);
@@ -166,7 +166,7 @@ int64_t on_learned_looking(const struct lind_call *c)
 static void note(const struct lind_call *c, uint32_t as, const char *thing, bool anything)
 {
 	struct learned *l = of_call(as);
-	struct group *g = group_of(l, syscall_of(as), c);
+	struct group *g = group_of(l, lind_syscall(as), c);
 
 	l->looks = true;
 	g->anything |= anything;

@@ -192,7 +192,7 @@ static void write_plain(struct learned *const *of)
 	const struct lind_syscall *row;
 	size_t column = 8;
 
-	for (size_t i = 0; (row = syscall_at(i)); i++) {
+	for (size_t i = 0; (row = lind_syscall_at(i)); i++) {
 		if (row->nr >= NUMBERS || !of[row->nr] || !plain(of[row->nr]))
 			continue;
 		fprintf(output, "%s\"%s\"", between, row->name);
@@ -213,7 +213,7 @@ void write_policy(struct learned *const *of, int fd, const char *path)
 		lind_die("%s: %s", path, strerror(errno));
 	fputs("# What one run needed; everything else is denied.\ndefault = \"deny\"\n", output);
 	write_plain(of);
-	for (size_t i = 0; (row = syscall_at(i)); i++)
+	for (size_t i = 0; (row = lind_syscall_at(i)); i++)
 		if (row->nr < NUMBERS && of[row->nr] && !plain(of[row->nr]))
 			write_call(row, of[row->nr]);
 	if (fclose(output))

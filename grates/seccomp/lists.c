@@ -95,7 +95,7 @@ const struct rule *read_lists(void)
 	const struct patterns *files = patterns_of(&paths, true), *programs_only = patterns_of(&programs, false);
 	const struct lind_syscall *row;
 
-	for (size_t i = 0; (row = syscall_at(i)); i++) {
+	for (size_t i = 0; (row = lind_syscall_at(i)); i++) {
 		const struct patterns *of = runs_programs(row->nr) ? programs_only : has_path(row) ? files : NULL;
 
 		if (row->nr >= NUMBERS || (calls_given && !named[row->nr]))

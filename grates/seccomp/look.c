@@ -72,7 +72,7 @@ static const struct step *decide_about(const struct subject *s)
 
 static const struct lind_param *first_other(const struct step *s, const struct lind_call *c)
 {
-	const struct lind_syscall *row = syscall_of(c->nr);
+	const struct lind_syscall *row = lind_syscall(c->nr);
 
 	for (uint32_t i = 0; row && i < s->count; i++) {
 		const struct condition *one = &conditions_[s->first + i];

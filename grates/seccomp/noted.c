@@ -222,7 +222,7 @@ static void write_calls(FILE *to)
 	for (size_t i = 0; i < sizeof harmless / sizeof *harmless; i++)
 		called[harmless[i]] = true;
 	add_families(called);
-	for (size_t i = 0; (row = syscall_at(i)); i++)
+	for (size_t i = 0; (row = lind_syscall_at(i)); i++)
 		if (row->nr < NUMBERS && called[row->nr])
 			names[n++] = (char *)row->name;
 	write_list(to, "calls", names, n);

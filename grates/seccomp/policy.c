@@ -46,7 +46,7 @@ static int read_errno(struct lind_config *table, int otherwise)
 		return otherwise;
 	if (v->type == LIND_CONFIG_INTEGER)
 		return (int)lind_config_integer(table, "errno", 1, 4095, 1);
-	if (!(error = errno_named(lind_config_is(v, LIND_CONFIG_STRING)->string)))
+	if (!(error = lind_errno_named(lind_config_is(v, LIND_CONFIG_STRING)->string)))
 		lind_config_die(v, "'%s' is not an error", v->string);
 	return error;
 }
@@ -255,7 +255,7 @@ static void add_named(const struct reading *r, struct lind_config *v, bool exact
 	bool found = false, perhaps = name[0] == '?';
 
 	if (name[0] == '%') {
-		for (size_t i = 0; (row = syscall_at(i)); i++)
+		for (size_t i = 0; (row = lind_syscall_at(i)); i++)
 			if (!strcmp(row->area, name + 1)) {
 				add_call(r, row, true);
 				found = true;
@@ -273,7 +273,7 @@ static void add_named(const struct reading *r, struct lind_config *v, bool exact
 	if (!exact && r->rule->action >= DENY)
 		for (const uint32_t *nr = also_reached_by(row->nr); *nr; nr++)
 			if (*nr != row->nr)
-				add_call(r, syscall_of(*nr), false);
+				add_call(r, lind_syscall(*nr), false);
 }
 
 static const char *place(const struct lind_config *v, const char *what)

@@ -37,7 +37,7 @@ static void name_of(uint64_t cage, char *to, size_t size)
 
 static void put_call(struct text *line, const struct lind_call *c)
 {
-	struct traced t = { .row = syscall_of(c->nr), .call = c };
+	struct traced t = { .row = lind_syscall(c->nr), .call = c };
 
 	if (!t.row) {
 		text_add(line, "call %u", c->nr);
@@ -60,18 +60,10 @@ static void put_call(struct text *line, const struct lind_call *c)
 	text_free(&t.after);
 }
 
-const char *errno_text(int error)
-{
-	for (size_t i = 0; i < sizeof lind_errnos / sizeof *lind_errnos; i++)
-		if (lind_errnos[i].number == error)
-			return lind_errnos[i].name;
-	return "?";
-}
-
 /* An unknown number is ENOSYS, whatever the policy says. */
 static int error_of(const struct lind_call *c, const struct step *s)
 {
-	return syscall_of(c->nr) ? s->rule->error : ENOSYS;
+	return lind_syscall(c->nr) ? s->rule->error : ENOSYS;
 }
 
 /* The place of the rule that decides, and if it is none of its own the one that nearly did. */
@@ -117,7 +109,7 @@ void explain(const struct lind_call *c, const struct step *s, const char *path)
 	    !lind_denied(
 		c->target, c->nr, s->action == DENY ? error_of(c, s) : 0, rule.data, line.data, path ? path : ""))
 		lind_log("%s%s%s: %s%s%s%s: cage %llu %s: %s", verbs[s->action], s->action == DENY ? " with " : "",
-		    s->action == DENY ? errno_text(error_of(c, s)) : "", rule.data, s->rule->comment ? " (" : "",
+		    s->action == DENY ? lind_errno_name(error_of(c, s)) : "", rule.data, s->rule->comment ? " (" : "",
 		    s->rule->comment ? s->rule->comment : "", s->rule->comment ? ")" : "",
 		    (unsigned long long)c->target, quoted.data, line.data);
 	text_free(&line);

@@ -154,7 +154,7 @@ static const char *says(uint32_t nr)
 		return "may refuse, by the call's arguments";
 	if (s->action == KILL)
 		return "kills the program";
-	snprintf(text, sizeof text, "refuses with %s", errno_text(s->rule->error));
+	snprintf(text, sizeof text, "refuses with %s", lind_errno_name(s->rule->error));
 	return s->action == DENY ? text : "sees, and logs";
 }
 
@@ -168,7 +168,7 @@ static void count_handlers(void)
 	size_t free_of_charge = 0, decided = 0;
 	const struct lind_syscall *row;
 
-	for (size_t i = 0; (row = syscall_at(i)); i++) {
+	for (size_t i = 0; (row = lind_syscall_at(i)); i++) {
 		enum action action;
 
 		if (!handler_of(row->nr))
@@ -182,7 +182,7 @@ static void count_handlers(void)
 
 static lind_handle_fn *to_learn(uint32_t nr)
 {
-	const struct lind_syscall *row = syscall_of(nr);
+	const struct lind_syscall *row = lind_syscall(nr);
 
 	if (nr == SYS_rt_sigreturn || (!row && lind_outside_any(nr)))
 		return NULL;

@@ -140,7 +140,6 @@ const struct lind_syscall *call_named(const char *name);
 bool narrow_kind(enum lind_kind kind);
 bool signed_kind(enum lind_kind kind);
 bool value_named(const char *text, const struct lind_param *param, uint64_t *value);
-int errno_named(const char *name); /* 0 if there is none */
 struct condition compare(const struct lind_param *param, unsigned arg); /* as the kernel takes that argument */
 void set_within(struct condition *c, uint64_t low, uint64_t high);
 /* Whether a call takes a path, or an address to send to. */
@@ -182,7 +181,6 @@ const struct rule *read_lists(void);
  * if that is known. */
 int64_t refuse(const struct lind_call *c, const struct step *s, const char *path);
 void explain(const struct lind_call *c, const struct step *s, const char *path);
-const char *errno_text(int error);
 const char *set_lines(const char *value);
 
 /* learn.c: in place of decisions. `known` is whether a policy can speak of it. */

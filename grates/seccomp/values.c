@@ -21,7 +21,7 @@ const struct lind_syscall *call_named(const char *name)
 	};
 	const struct lind_syscall *row;
 
-	for (size_t i = 0; (row = syscall_at(i)); i++)
+	for (size_t i = 0; (row = lind_syscall_at(i)); i++)
 		if (!strcmp(row->name, name))
 			return row;
 	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
@@ -132,12 +132,4 @@ bool value_named(const char *text, const struct lind_param *param, uint64_t *val
 			return true;
 		text += length + 1;
 	}
-}
-
-int errno_named(const char *name)
-{
-	for (size_t i = 0; i < sizeof lind_errnos / sizeof *lind_errnos; i++)
-		if (!strcmp(lind_errnos[i].name, name))
-			return lind_errnos[i].number;
-	return 0;
 }

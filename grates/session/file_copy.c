@@ -61,14 +61,25 @@ static int copy_bytes(int from, int to, off_t size)
 	return ftruncate(to, size) ? -errno : 0;
 }
 
-static int copy_file(int from_at, const char *from, int to_at, const char *to)
+/* The end for a file that cannot be copied. If it has gone since its directory was read, it is left
+ * out. */
+static int not_copied(int error, const char *name, unsigned depth)
+{
+	if (!depth || !has_gone(error))
+		return fail_at(error, name);
+	result--;
+	tell_skipped(name);
+	return 0;
+}
+
+static int copy_file(int from_at, const char *from, int to_at, const char *to, unsigned depth)
 {
 	struct made made;
 	struct stat st;
 	int fd = open_regular(from_at, from, O_RDONLY | O_NOFOLLOW, &st), r;
 
 	if (fd < 0)
-		return fail_at(fd, from);
+		return not_copied(fd, from, depth);
 	if (!(r = make_file(&made, to_at))) {
 		r = copy_bytes(fd, made.fd, st.st_size);
 		if (!r && fchmod(made.fd, st.st_mode & 0777))
@@ -89,10 +100,11 @@ static int copy_entries(struct copy *copy, DIR *dir, int to, unsigned depth)
 	struct dirent *d;
 	int r = 0;
 
-	while (!r && (d = readdir(dir)))
+	while (!r && (errno = 0, d = readdir(dir)))
 		if (!is_dots(d->d_name))
 			r = copy_at(copy, dirfd(dir), d->d_name, to, d->d_name, depth + 1);
-	return r;
+	/* A directory that has been removed has no entries. */
+	return r || !errno || errno == ENOENT ? r : -errno;
 }
 
 static int copy_directory(
@@ -103,7 +115,7 @@ static int copy_directory(
 	struct stat st;
 
 	if (!dir)
-		return fail_at(fd < 0 ? fd : -errno, from);
+		return not_copied(fd < 0 ? fd : -errno, from, depth);
 	if (mkdirat(to_at, to, 0700) && errno != EEXIST)
 		r = fail_at(-errno, to);
 	to_fd = r ? -1 : open_directory(to_at, to);
@@ -130,14 +142,14 @@ static int copy_at(struct copy *copy, int from_at, const char *from, int to_at, 
 	struct stat st;
 	ssize_t length;
 
+	result++;
 	if (fstatat(from_at, from, &st, AT_SYMLINK_NOFOLLOW))
-		return depth && errno == ENOENT ? 0 : fail_at(-errno, from);
+		return not_copied(-errno, from, depth);
 	/* The copy lies in what is copied. */
 	if (copy->known && st.st_dev == copy->dev && st.st_ino == copy->ino)
 		return fail_at(-EINVAL, from);
-	result++;
 	if (S_ISREG(st.st_mode))
-		return copy_file(from_at, from, to_at, to);
+		return copy_file(from_at, from, to_at, to, depth);
 	if (S_ISDIR(st.st_mode)) {
 		if (!copy->recursive || depth == DEEPEST)
 			return fail_at(copy->recursive ? -ELOOP : -EISDIR, from);
@@ -146,7 +158,9 @@ static int copy_at(struct copy *copy, int from_at, const char *from, int to_at, 
 	if (S_ISLNK(st.st_mode)) {
 		length = readlinkat(from_at, from, target, sizeof target - 1);
 		target[length > 0 ? length : 0] = 0;
-		return length < 0 || symlinkat(target, to_at, to) ? fail_at(-errno, to) : 0;
+		if (length < 0)
+			return not_copied(errno == EINVAL ? -ENOENT : -errno, from, depth);
+		return symlinkat(target, to_at, to) ? fail_at(-errno, to) : 0;
 	}
 	result--;
 	tell_skipped(from);

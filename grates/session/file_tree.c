@@ -15,6 +15,11 @@ bool is_dots(const char *name)
 	return !strcmp(name, ".") || !strcmp(name, "..");
 }
 
+bool has_gone(int error)
+{
+	return error == -ENOENT || error == -ENOTDIR || error == -ELOOP || error == -EISDIR || error == -ENXIO;
+}
+
 int open_directory(int at, const char *name)
 {
 	int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);

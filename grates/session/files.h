@@ -92,6 +92,8 @@ int make_parents(const char *path);
 int remove_at(int at, const char *name, bool recursive, unsigned depth);
 /* Opens a regular file for reading. Neither a fifo nor a device is waited for. */
 int open_regular(int at, const char *name, int flags, struct stat *st);
+/* Whether a file has gone since its directory was read, or is of another kind. */
+bool has_gone(int error);
 bool is_dots(const char *name);
 
 /* A file that takes its name when it is whole. */

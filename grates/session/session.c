@@ -5,11 +5,12 @@
  * Several threads take orders in turn, since one that starts a program waits until that is loaded,
  * and loading may mean compiling. There is always one that waits for an order, up to a number. The
  * main thread waits for children. Files come as numbers: lind-boot has put them into our table
- * already.
+ * already. An order for a process of a container has words with its user and its limits.
  */
 #include <errno.h>
 #include "../sdk/c/core/program.h"
 #include "files.h"
+#include "identity.h"
 #include <fcntl.h>
 #include <lind/raw.h>
 #include <pthread.h>
@@ -24,14 +25,14 @@
 
 enum { STARTERS = 4, AT_FIRST = 2, STACK = 64 << 10, CONTROL = 100 };
 
-/* As in lind-boot/src/session/orders.rs. The directory, the arguments and the environment
- * follow, each ended by a NUL. */
+/* As in lind-boot/src/session/orders.rs. The words of an identity, the directory, the arguments and
+ * the environment follow, these each ended by a NUL. */
 struct order {
-	uint32_t bytes, id, argc, envc;
+	uint32_t bytes, id, argc, envc, words;
 	int32_t files[3];
 };
 
-enum news_kind { READY, STARTED, NO_DIRECTORY, NO_PROGRAM, ENDED, STOPPED, CONTINUED };
+enum news_kind { READY, STARTED, NO_DIRECTORY, NO_PROGRAM, ENDED, STOPPED, CONTINUED, LOADED };
 
 struct news {
 	uint32_t kind, id;
@@ -41,6 +42,7 @@ struct news {
 struct command {
 	struct order order;
 	char *directory, **argv, **envp;
+	const uint32_t *identity; /* NULL outside of containers */
 };
 
 static int control;
@@ -107,8 +109,10 @@ static struct command *next_command(void)
 	command->order = order;
 	command->argv = (char **)(command + 1);
 	command->envp = command->argv + order.argc + 1;
-	text = command->directory = (char *)(command->envp + order.envc + 1);
+	text = (char *)(command->envp + order.envc + 1);
 	take(text, order.bytes);
+	command->identity = order.words ? (const uint32_t *)text : NULL;
+	text = command->directory = text + order.words * sizeof(uint32_t);
 	if (__atomic_add_fetch(&busy, 1, __ATOMIC_RELAXED) == starters && starters < STARTERS)
 		add_starter();
 	pthread_mutex_unlock(&reading);
@@ -151,7 +155,12 @@ static int begin(void *argument)
 	for (int i = 0; i < 3; i++)
 		if (isatty(i) && !ioctl(i, TIOCSCTTY, 0))
 			break;
-	if (!chdir(command->directory)) {
+	if (command->identity) {
+		if (!enter_directory(command->directory) && !become(command->identity, command->order.words)) {
+			failed = NO_PROGRAM;
+			run_by_path(command->argv, command->envp);
+		}
+	} else if (!chdir(command->directory)) {
 		failed = NO_PROGRAM;
 		run_program(command);
 	}
@@ -173,6 +182,9 @@ static void *start_commands(void *unused)
 			report(NO_PROGRAM, command->order.id, 0, errno);
 		else
 			sem_post(&started);
+		/* The child has run its program by now, or has told why not. */
+		if (command->identity)
+			report(LOADED, command->order.id, 0, 0);
 		for (int i = 0; i < 3; i++)
 			if (command->order.files[i] >= 0)
 				close(command->order.files[i]);

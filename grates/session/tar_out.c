@@ -138,6 +138,16 @@ static int put_bytes(int fd, uint64_t size)
 
 static int pack_directory(int fd, size_t length, unsigned depth);
 
+/* The end for a file that cannot be packed. If it has gone since its directory was read, it is left
+ * out. */
+static int not_packed(int at, int error)
+{
+	if (at == AT_FDCWD || !has_gone(error))
+		return fail_at(error, name);
+	tell_skipped(name);
+	return 0;
+}
+
 static int pack_one(int at, const char *last, size_t length, unsigned depth)
 {
 	char target[PATH_MAX];
@@ -146,17 +156,17 @@ static int pack_one(int at, const char *last, size_t length, unsigned depth)
 	int fd, r;
 
 	if (fstatat(at, last, &st, AT_SYMLINK_NOFOLLOW))
-		return errno == ENOENT ? 0 : fail_at(-errno, name);
+		return not_packed(at, -errno);
 	if (S_ISLNK(st.st_mode)) {
 		n = readlinkat(at, last, target, sizeof target - 1);
 		target[n > 0 ? n : 0] = 0;
-		return n < 0 ? fail_at(-errno, name) : put_member('2', target, &st);
+		return n < 0 ? not_packed(at, errno == EINVAL ? -ENOENT : -errno) : put_member('2', target, &st);
 	}
 	if (S_ISDIR(st.st_mode)) {
 		if (depth == DEEPEST)
 			return fail_at(-ELOOP, name);
 		if ((fd = open_directory(at, last)) < 0)
-			return fail_at(fd, name);
+			return not_packed(at, fd);
 		name[length++] = '/';
 		name[length] = 0;
 		r = put_member('5', "", &st);
@@ -170,7 +180,7 @@ static int pack_one(int at, const char *last, size_t length, unsigned depth)
 		return 0;
 	}
 	if ((fd = open_regular(at, last, O_RDONLY | O_NOFOLLOW, &st)) < 0)
-		return fail_at(fd, name);
+		return not_packed(at, fd);
 	r = put_member('0', "", &st);
 	if (!r)
 		r = put_bytes(fd, (uint64_t)st.st_size);
@@ -190,7 +200,7 @@ static int pack_directory(int fd, size_t length, unsigned depth)
 		close(fd);
 		return -errno;
 	}
-	while (!r && (d = readdir(dir))) {
+	while (!r && (errno = 0, d = readdir(dir))) {
 		size_t more = strlen(d->d_name);
 
 		if (is_dots(d->d_name))
@@ -202,6 +212,9 @@ static int pack_directory(int fd, size_t length, unsigned depth)
 		memcpy(name + length, d->d_name, more + 1);
 		r = pack_one(fd, d->d_name, length + more, depth);
 	}
+	/* A directory that has been removed has no entries. */
+	if (!r && errno && errno != ENOENT)
+		r = -errno;
 	closedir(dir);
 	return r;
 }

@@ -58,7 +58,7 @@ void count_report(void (*print)(const char *line, size_t length))
 	print(head, sizeof head - 1);
 	for (size_t i = 0; i < NUMBERS && counts[i].calls; i++) {
 		const struct count *c = &counts[i];
-		const struct lind_syscall *row = syscall_of(c->nr);
+		const struct lind_syscall *row = lind_syscall(c->nr);
 		char name[24];
 
 		snprintf(name, sizeof name, "syscall_%u", c->nr);

@@ -1,10 +1,7 @@
-/* The table of system calls, and the names of flags, values, signals and errors in it. */
-#include <stdlib.h>
+/* The names of flags, values, signals and errors. */
 #include <string.h>
 #include <sys/stat.h>
 #include "strace.h"
-
-#define ROWS (sizeof lind_syscalls / sizeof *lind_syscalls)
 
 const struct lind_names *const poll_events = &lind_names_PollEvents;
 const struct lind_names *const epoll_events = &lind_names_EpollEvents;
@@ -13,23 +10,6 @@ const struct lind_names *const socket_levels = &lind_names_SockLevel;
 const struct lind_names *const socket_options = &lind_names_SockOption;
 const struct lind_names *const message_flags = &lind_names_MsgFlags;
 const struct lind_names *const statx_mask = &lind_names_StatxMask;
-
-static int by_number(const void *key, const void *row)
-{
-	uint32_t nr = *(const uint32_t *)key, other = ((const struct lind_syscall *)row)->nr;
-
-	return nr < other ? -1 : nr > other;
-}
-
-const struct lind_syscall *syscall_of(uint32_t nr)
-{
-	return bsearch(&nr, lind_syscalls, ROWS, sizeof *lind_syscalls, by_number);
-}
-
-const struct lind_syscall *syscall_at(size_t i)
-{
-	return i < ROWS ? &lind_syscalls[i] : NULL;
-}
 
 /* Behind a number that has no name: what its names would begin with. */
 static void print_unnamed(struct text *t, uint64_t value, const struct lind_names *names)

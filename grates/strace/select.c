@@ -3,9 +3,7 @@
 #include <string.h>
 #include "strace.h"
 
-#define MAX_ROWS 1024
-
-static bool wanted[MAX_ROWS];
+static bool wanted[LIND_NUMBERS];
 static bool given;
 
 static bool has_kind(const struct lind_syscall *row, enum lind_kind kind)
@@ -72,11 +70,11 @@ static bool mark(const char *name, size_t length, bool value)
 
 	if (length == 4 && !strncmp(name, "none", 4))
 		return true;
-	for (size_t i = 0; (row = syscall_at(i)) && i < MAX_ROWS; i++) {
+	for (size_t i = 0; (row = lind_syscall_at(i)); i++) {
 		bool named = strlen(row->name) == length && !strncmp(row->name, name, length);
 
 		if (all || named || (class ? in_class(row, name + 1, length - 1) : in_class(row, name, length))) {
-			wanted[i] = value;
+			wanted[row->nr] = value;
 			any = true;
 		}
 	}
@@ -118,9 +116,7 @@ const char *select_calls(const char *expression)
 
 bool selected(const struct lind_syscall *row)
 {
-	size_t i = (size_t)(row - syscall_at(0));
-
-	return !given || (i < MAX_ROWS && wanted[i]);
+	return !given || wanted[row->nr];
 }
 
 bool everything_selected(void)

@@ -111,7 +111,7 @@ static bool shown(int64_t result)
 /* A call that does not return is printed first. */
 static int64_t on_exit_call(const struct lind_call *c)
 {
-	struct traced t = { .row = syscall_of(c->nr), .call = c };
+	struct traced t = { .row = lind_syscall(c->nr), .call = c };
 	struct text line;
 	size_t from;
 
@@ -140,7 +140,7 @@ static int64_t counted(const struct lind_call *c)
 
 static int64_t printed(const struct lind_call *c)
 {
-	struct traced t = { .row = syscall_of(c->nr), .call = c };
+	struct traced t = { .row = lind_syscall(c->nr), .call = c };
 	struct text line;
 	int64_t start, took;
 	size_t from;
@@ -246,7 +246,7 @@ LIND_SETS(set_nothing, (void)0)
 
 static lind_handle_fn *choose(uint32_t nr)
 {
-	const struct lind_syscall *row = syscall_of(nr);
+	const struct lind_syscall *row = lind_syscall(nr);
 
 	/* Calls between grates and the runtime are not the program's; rt_sigreturn returns nowhere. */
 	if ((nr >= 1000 && nr < LIND_NUMBERS && nr != SYS_spawn) || nr == SYS_rt_sigreturn)

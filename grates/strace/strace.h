@@ -20,9 +20,7 @@ void text_bytes(struct text *t, const char *bytes, size_t length);
 /* In quotes, escaped as in C. At most `limit` bytes, then `...` if there are more. */
 void text_quoted(struct text *t, const char *bytes, size_t length, size_t limit, bool more);
 
-/* names.c, the only file with the data of syscall_table.h */
-const struct lind_syscall *syscall_of(uint32_t nr);
-const struct lind_syscall *syscall_at(size_t i); /* NULL at the end */
+/* names.c */
 void print_flags(struct text *t, uint64_t value, const struct lind_names *names, const char *zero);
 void print_value(struct text *t, uint64_t value, const struct lind_names *names);
 void print_signal(struct text *t, int signal);

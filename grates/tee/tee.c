@@ -4,7 +4,6 @@
  */
 #include <errno.h>
 #include <lind/compose.h>
-#include <lind/syscall_table.h>
 #include <lind/grate.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -94,14 +93,6 @@ static int64_t on_leaving(const struct lind_call *c)
 	return find(c, &result) ? result : lind_forward(c);
 }
 
-static const char *name_of(uint32_t nr)
-{
-	for (size_t i = 0; i < sizeof lind_syscalls / sizeof *lind_syscalls; i++)
-		if (lind_syscalls[i].nr == nr)
-			return lind_syscalls[i].name;
-	return "?";
-}
-
 static int64_t on_call(const struct lind_call *c)
 {
 	struct seen s = { .call = c, .tid = thread_of(c) };
@@ -117,7 +108,7 @@ static int64_t on_call(const struct lind_call *c)
 		return s.result;
 	if (agree || !atomic_exchange(&warned, true))
 		lind_log("cage %llu: %s (%u): the first stack returns %lld, the second %lld%s",
-		    (unsigned long long)c->target, name_of(c->nr), c->nr, (long long)s.result, (long long)second,
+		    (unsigned long long)c->target, lind_call_name(c->nr), c->nr, (long long)s.result, (long long)second,
 		    agree ? ": EIO" : "; the first one counts, and further differences are not reported");
 	return agree ? -EIO : s.result;
 }

@@ -3,7 +3,7 @@
  * Data that was not logged is shown as its address.
  */
 #include <inttypes.h>
-#include <lind/raw.h>
+#include <lind/grate.h>
 #include <stdio.h>
 #include <string.h>
 #include "show.h"
@@ -58,7 +58,7 @@ static void show_record(const struct record *r, const uint8_t *at, uint64_t numb
 {
 	static struct pieces pieces;
 	struct lind_call call;
-	struct traced t = { .row = syscall_of(r->nr), .call = &call, .result = r->result };
+	struct traced t = { .row = lind_syscall(r->nr), .call = &call, .result = r->result };
 	struct text line;
 
 	call_of(r, at, &call, &pieces);

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <lind/raw.h>
+#include <lind/options.h>
 #include <lind/text.h>
 #include <monocypher-ed25519.h>
 #include <stdio.h>

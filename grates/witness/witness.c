@@ -169,7 +169,7 @@ static bool by_default(const struct lind_syscall *row)
 
 static lind_handle_fn *choose(uint32_t nr)
 {
-	const struct lind_syscall *row = syscall_of(nr);
+	const struct lind_syscall *row = lind_syscall(nr);
 
 	/* Calls of grates to the runtime are not the program's. */
 	if (!row || nr == SYS_rt_sigreturn || (nr >= 1000 && nr != SYS_spawn))

@@ -32,8 +32,8 @@ static void list_free(struct list *list)
 
 static void rules_free(struct rules *rules)
 {
-	struct list *lists[] = { &rules->allowed, &rules->protected, &rules->confined, &rules->inside, &rules->hidden,
-		&rules->harmless };
+	struct list *lists[] = { &rules->allowed, &rules->protected, &rules->below, &rules->confined, &rules->inside,
+		&rules->hidden, &rules->harmless };
 
 	for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
 		list_free(lists[i]);
@@ -123,6 +123,11 @@ static const char *add_clean(struct list *list, const char *value)
 const char *rules_protect(const char *value)
 {
 	return add_clean(&those()->protected, value);
+}
+
+const char *rules_protect_below(const char *value)
+{
+	return add_clean(&those()->below, value);
 }
 
 const char *rules_confine(const char *value)

@@ -23,6 +23,8 @@ struct later {
 struct rules {
 	unsigned uses;
 	struct list allowed, protected;
+	/* As those that are protected, but the directories above may be made, with nothing in them. */
+	struct list below;
 	/* Names that may be only below certain directories. */
 	struct list confined, inside;
 	/* Directories below which no name may begin with a dot, but for those that match one of
@@ -44,6 +46,7 @@ void rules_changed(bool reads);
 
 const char *rules_allow(const char *value);
 const char *rules_protect(const char *value);
+const char *rules_protect_below(const char *value);
 const char *rules_confine(const char *value);
 const char *rules_inside(const char *value);
 const char *rules_hide(const char *value);

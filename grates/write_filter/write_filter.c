@@ -62,6 +62,9 @@ static bool is_protected(const struct rules *rules, const char *path, unsigned e
 	for (size_t i = 0; i < rules->protected.count; i++)
 		if (concerns(rules->protected.of[i], path, effect))
 			return true;
+	for (size_t i = 0; i < rules->below.count; i++)
+		if (concerns(rules->below.of[i], path, effect & LIND_DOES_EMPTY ? 0 : effect))
+			return true;
 	return hidden_in(rules, path, &name);
 }
 
@@ -259,9 +262,10 @@ LIND_FILTER(lind_guard_path)
 												       : LIND_ASK;
 }
 
+/* Where no rule is about reading, and none can come, running a program costs no hop. */
 static void without_reading(void)
 {
-	if (lind_is_live())
+	if (lind_is_live() || conceals)
 		return;
 	lind_grate_without(SYS_execve);
 	lind_grate_without(SYS_execveat);
@@ -277,6 +281,8 @@ static const struct lind_option options[] = {
 	{ 'p', "protect", "PATH",
 	    "forbid changes to PATH and below, even if --allow matches: ** for any directories, * and ? in names; without --allow, all other paths may be changed",
 	    rules_protect },
+	{ 0, "protect-below", "PATH",
+	    "as --protect, but the directories above PATH can be made, and removed when empty", rules_protect_below },
 	{ 0, "confine", "PATH", "forbid changes to PATH and below, except below the paths of --inside", rules_confine },
 	{ 0, "inside", "PATH", "allow changes to confined paths below PATH; directories cannot be moved out of it",
 	    rules_inside },

@@ -23,24 +23,40 @@
 #define WAIT     50000 /* microseconds between two attempts to open the state again */
 #define PATIENCE 1200 /* of these: a minute */
 
-static FILE *requests;
-static int answers = -1;
+static int requests = -1, answers = -1;
 static struct state_files own;
 static int (*open_again)(const struct state_files *files);
 static void (*know_root)(void);
 
 const char *set_requests(const char *path)
 {
-	int fd = lind_open_file(path, NULL, O_RDONLY, 0);
-
-	if (fd < 0 || !(requests = fdopen(fd, "r")))
-		return strerror(errno);
-	return NULL;
+	return (requests = lind_open_file(path, NULL, O_RDONLY, 0)) < 0 ? strerror(errno) : NULL;
 }
 
 const char *set_answers(const char *path)
 {
 	return (answers = lind_open_file(path, NULL, O_WRONLY, 0)) < 0 ? strerror(errno) : NULL;
+}
+
+/*
+ * Whether there is another request. It is read without a FILE: exit(3) would wait for the lock of
+ * one that this thread reads.
+ */
+static int next_request(char *line, size_t size)
+{
+	for (size_t at = 0; at < size - 1;) {
+		ssize_t n = read(requests, line + at, 1);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return 0;
+		if (line[at++] == '\n') {
+			line[at] = 0;
+			return 1;
+		}
+	}
+	return 0;
 }
 
 static void answer(const char *text)
@@ -133,7 +149,7 @@ static void serve(bool changes)
 	why = give(changes, &logged);
 	answer(why ? why : "ok");
 	/* Without lind-boot there is nobody to wait for. */
-	if (!why && fgets(line, sizeof line, requests)) {
+	if (!why && next_request(line, sizeof line)) {
 		take_back(changes, logged);
 		answer("ok");
 	}
@@ -144,7 +160,7 @@ static void *listen_to(void *unused)
 {
 	char line[16];
 
-	while (fgets(line, sizeof line, requests))
+	while (next_request(line, sizeof line))
 		if (!strcmp(line, "look\n") || !strcmp(line, "change\n"))
 			serve(*line == 'c');
 	return unused;
@@ -156,7 +172,7 @@ int turns_begin(const struct state_files *files, int (*again)(const struct state
 	pthread_t thread;
 	int r;
 
-	if (!requests || answers < 0)
+	if (requests < 0 || answers < 0)
 		return 0;
 	if ((r = copies(files, &own)))
 		return r;

@@ -58,9 +58,3 @@ void *map_get(const struct verb_map *map, const char *path, size_t length)
 {
 	return map->size ? place_of(map, path, length)->value : NULL;
 }
-
-void map_clear(struct verb_map *map)
-{
-	free(map->slots);
-	*map = (struct verb_map){ 0 };
-}

@@ -16,6 +16,5 @@ struct verb_map {
 /* Keeps the path where it is. An existing value stays. */
 void map_put(struct verb_map *map, const char *path, void *value);
 void *map_get(const struct verb_map *map, const char *path, size_t length);
-void map_clear(struct verb_map *map);
 
 #endif

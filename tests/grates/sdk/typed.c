@@ -70,6 +70,7 @@ static void structs(void)
 	SAME(connect(s, (struct sockaddr *)big, sizeof big), -EINVAL);
 	SAME(connect(s, (struct sockaddr *)big, -1), -EINVAL);
 	SAME(connect(s, (struct sockaddr *)16, 16), -EFAULT);
+	SAME(fsync(s), AF_UNIX);
 	close(s);
 	fd = open("/tmp/typed-t", O_CREAT | O_RDWR, 0600);
 	SAME(syscall(SYS_utimensat, fd, NULL, times, 0), 0);
@@ -100,6 +101,7 @@ static void numbers(void)
 	SAME(raw(SYS_mmap, 0, 0x100001000, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), -E2BIG);
 	/* A descriptor with garbage above 32 bits is the descriptor, as on Linux. */
 	SAME(raw(SYS_lseek, 0x700000000 | (unsigned)fd, 3, SEEK_SET, 0, 0, 0), 3);
+	SAME(fsync(fd), 3);
 	SAME((size_t)mmap(0, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != (size_t)-1, 1);
 	SAME(pipe(pair), 0);
 	SAME(write(pair[1], "abC1", 4), 4);

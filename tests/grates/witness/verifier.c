@@ -1,7 +1,7 @@
 /* The verifier as a native program: verifier LOG [HEAD [KEY [copy]]], and `-` or an empty KEY for
  * none. */
 #include <fcntl.h>
-#include <lind/raw.h>
+#include <lind/options.h>
 #include <string.h>
 #include "witness.h"
 
