@@ -4,6 +4,7 @@
 fn main() {
     let overlay = "../grates/overlay/state";
     let sources = ["blocks", "data", "layers", "open", "outside", "rows", "slots", "state", "store", "vfs"];
+    println!("cargo::rerun-if-changed=overlay.c");
     println!("cargo::rerun-if-changed={overlay}");
     println!("cargo::rerun-if-changed=../tests/grates/overlay-state");
     println!("cargo::rerun-if-changed=../build/sqlite/native.o");

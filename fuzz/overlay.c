@@ -75,7 +75,7 @@ static void bind(sqlite3_stmt *set, struct input *input, uint8_t kind)
 		text[i] = (char)byte_of(input);
 	switch (kind % 4) {
 	case 0:
-		sqlite3_bind_int64(set, 1, (int64_t)((uint64_t)number_of(input) << length % 64) - 2);
+		sqlite3_bind_int64(set, 1, (int64_t)(((uint64_t)number_of(input) << length % 64) - 2));
 		break;
 	case 1:
 		sqlite3_bind_text(set, 1, text, length, SQLITE_STATIC);
