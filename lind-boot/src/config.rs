@@ -13,11 +13,20 @@ use crate::installed;
 /// # Errors
 /// When there is neither XDG_CONFIG_HOME nor a home directory.
 pub fn policies() -> Result<PathBuf> {
+    let folder = directory().context(
+        "cannot find the directory of policies: set XDG_CONFIG_HOME or HOME, or name the policy by a path with a slash",
+    );
+    Ok(folder?.join("policies"))
+}
+
+/// The user's directory of configuration.
+///
+/// # Errors
+/// When there is neither XDG_CONFIG_HOME nor a home directory.
+pub fn directory() -> Result<PathBuf> {
     let named = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
     let base = named.or_else(|| Some(lind_engine::homes().next()?.join(".config")));
-    Ok(base
-        .context("cannot find the directory of policies: set XDG_CONFIG_HOME or HOME, or name the policy by a path with a slash")?
-        .join("lind/policies"))
+    Ok(base.context("no directory of configuration: set XDG_CONFIG_HOME or HOME")?.join("lind"))
 }
 
 /// The root that is named, or else the default one, as a canonical path.

@@ -29,9 +29,9 @@ use cli::{Command, Run};
 use failure::{FAILED, Failure};
 use launch::Mounts;
 use launch::end::End;
-use lind_engine::signal::host_signals;
+use lind_engine::signal::process_signals;
 use lind_kernel::stdio;
-use tools::{audit, cache, compile, doctor, explain, inspect, syscalls};
+use tools::{audit, cache, compile, doctor, explain, image, import, inspect, syscalls};
 
 #[global_allocator]
 static ALLOCATOR: reserve::Reserve = reserve::Reserve;
@@ -60,7 +60,7 @@ fn status() -> u8 {
         }
     };
     if !command.runs() {
-        host_signals::errors_are_no_signals();
+        process_signals::errors_are_no_signals();
     }
     run(command).unwrap_or_else(|error| {
         let reason = format!("{:#}", error.reason);
@@ -83,15 +83,22 @@ fn run(command: Command) -> Result<u8, Failure> {
         Command::Run(options) => return sandboxed(&options),
         Command::Learn(options) => sandbox::run(&(*options).into()).map(|_| ()),
         Command::Session(several) => return session::run(several.command),
+        Command::Container(several) => return session::container(&several.command),
+        Command::Sh(shell) => return Ok(session::shell(shell.arguments)),
         Command::Doctor(options) => return doctor::run(&options).map(|holds| u8::from(!holds)),
         Command::Audit(several) => audit::run(&several.command).map(|never| match never {}),
         Command::Overlay(several) => overlay::manage(&several.command),
         Command::Syscalls(options) => syscalls::print(&options),
         Command::Explain(options) => explain::print(&options),
         Command::Inspect(options) => inspect::print(&options),
+        Command::ImportSettings(options) => import::run(&options),
+        Command::Image(several) => match &several.command {
+            cli::image::Command::Build(options) => image::build(options),
+        },
         Command::Cache(several) => cache::run(&several.command),
         Command::Warm(options) => cache::warm(&options),
         Command::Compile(options) => compile::run(&options.file, options.output.as_deref()),
+        Command::UnpackImage(options) => image::unpack(&options.archive, &options.directory),
         Command::RemoveAtEnd(options) => {
             sandbox::remove(&options);
             Ok(())

@@ -43,6 +43,10 @@ pub struct Warm {
     /// that brings its programs compiled (docs/install.md)
     #[arg(long, value_name = "DIR")]
     pub deliver: Option<PathBuf>,
+    /// Trust the files HASH.packed in PACKED, too: what `zstd -19 --long=27` made of HASH.code in
+    /// DIR
+    #[arg(long, value_name = "PACKED", requires = "deliver")]
+    pub packed: Option<PathBuf>,
     /// The lind-boot of that package, a file: it is made to trust the code in DIR, and no other
     /// code there
     #[arg(long, value_name = "LIND-BOOT", requires = "deliver")]

@@ -10,6 +10,10 @@ pub struct Doctor {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
+    /// Check instead whether containers of this node can be cages; DIR is the node's root [default:
+    /// /]
+    #[arg(long, value_name = "DIR", num_args = 0..=1, require_equals = true, default_missing_value = "/")]
+    pub node: Option<PathBuf>,
     /// Run as one of the processes that try something
     #[arg(long, hide = true, requires = "target")]
     pub part: Option<Part>,

@@ -6,7 +6,10 @@
 
 pub mod audit;
 pub mod cache;
+pub mod container;
 pub mod doctor;
+pub mod image;
+pub mod import;
 pub mod overlay;
 pub mod policy;
 pub mod publish;
@@ -45,7 +48,7 @@ const NAME: &str = "lind-boot";
     arg_required_else_help = true,
     disable_help_subcommand = true,
     subcommand_precedence_over_arg = true,
-    override_usage = "lind-boot run [OPTIONS] [--] COMMAND [ARGS]...\n       lind-boot [OPTIONS] PROGRAM [ARGS]...\n       lind-boot session start|exec|ls|logs|signal|stop ...\n       lind-boot diff|apply|discard|log|export|snapshot|rollback|fork STATE ...\n       lind-boot overlay ls|rm ...\n       lind-boot audit verify FILE ...\n       lind-boot compile FILE.wasm [-o FILE.cwasm]\n       lind-boot inspect FILE|PROGRAM... [--json]\n       lind-boot doctor [--json]\n       lind-boot warm PROGRAM|DIR...\n       lind-boot cache ls|clean ...\n       lind-boot explain [OPTIONS] GRATE... PROGRAM\n       lind-boot syscalls [--json]",
+    override_usage = "lind-boot run [OPTIONS] [--] COMMAND [ARGS]...\n       lind-boot [OPTIONS] PROGRAM [ARGS]...\n       lind-boot session start|exec|ls|logs|signal|stop ...\n       lind-boot diff|apply|discard|log|export|snapshot|rollback|fork STATE ...\n       lind-boot overlay ls|rm ...\n       lind-boot audit verify FILE ...\n       lind-boot compile FILE.wasm [-o FILE.cwasm]\n       lind-boot inspect FILE|PROGRAM... [--json]\n       lind-boot doctor [--json]\n       lind-boot import-settings FILE [-o NAME]\n       lind-boot image build -t NAME DIR|MODULE|RECIPE\n       lind-boot warm PROGRAM|DIR...\n       lind-boot cache ls|clean ...\n       lind-boot explain [OPTIONS] GRATE... PROGRAM\n       lind-boot syscalls [--json]",
     after_help = "Exit status: the program's own; 128+n if signal n ended it; 125 if lind-boot failed; 126 if the program \
                   cannot be run; 127 if it was not found."
 )]
@@ -101,6 +104,8 @@ commands! {
     "learn" => Learn(sandbox::LearnOptions),
     /// Start, use and stop sandboxes that run many commands
     "session" => Session(Several<session::Command>),
+    /// Run bash in the session of the project that you are in, as the command lind-sh does
+    "sh" => Sh(session::Sh),
     /// Show what changed in an overlay
     "diff" => Diff(overlay::Diff),
     /// Apply the changes of an overlay to the directory below it
@@ -130,14 +135,22 @@ commands! {
     "inspect" => Inspect(tools::Inspect),
     /// Check whether the sandbox holds what it promises on this host, and say what to do if not
     "doctor" => Doctor(doctor::Doctor),
+    /// Make a policy of the settings of another sandbox: Claude Code's, srt's, Codex's
+    "import-settings" => ImportSettings(import::ImportSettings),
+    /// Make images for podman, docker and containerd
+    "image" => Image(Several<image::Command>),
     /// Compile programs before they run, and keep the code in the cache
     "warm" => Warm(cache::Warm),
     /// List and clean the cache of compiled code
     "cache" => Cache(Several<cache::Command>),
     /// List the system calls, with those that are missing
     "syscalls" => Syscalls(tools::Syscalls),
+    /// Run a container, and processes in it, for the OCI runtime
+    "container" if hidden => Container(Several<container::Command>),
     /// Remove a directory when standard input ends
     "remove-at-end" if hidden => RemoveAtEnd(tools::RemoveAtEnd),
+    /// Unpack the image of a package into a directory
+    "unpack-image" if hidden => UnpackImage(tools::UnpackImage),
 }
 
 impl Entry {
@@ -206,11 +219,17 @@ impl Command {
                 matches!(several.command, session::Command::Serve(_) | session::Command::Exec(_))
             }
             Command::Overlay(several) => matches!(several.command, overlay::Overlay::Ls { state: Some(_) }),
-            Command::Run(_) | Command::Learn(_) | Command::Audit(_) => true,
+            Command::Run(_) | Command::Learn(_) | Command::Audit(_) | Command::Sh(_) => true,
+            Command::Container(_) => true,
             Command::Diff(_) | Command::Apply(_) | Command::Discard(_) | Command::Log(_) => true,
             Command::Export(_) | Command::Snapshot(_) | Command::Rollback(_) | Command::Fork(_) => true,
             Command::Compile(_) | Command::Explain(_) | Command::Inspect(_) | Command::Doctor(_) => false,
-            Command::Warm(_) | Command::Cache(_) | Command::Syscalls(_) | Command::RemoveAtEnd(_) => false,
+            Command::ImportSettings(_) | Command::Image(_) => false,
+            Command::Warm(_)
+            | Command::Cache(_)
+            | Command::Syscalls(_)
+            | Command::RemoveAtEnd(_)
+            | Command::UnpackImage(_) => false,
         }
     }
 }
@@ -227,16 +246,25 @@ pub fn nearest_command(word: &str) -> Option<String> {
     }
 }
 
-/// Whether the unknown option of `error` is one of `run`, and the line does not begin with a
-/// command.
+/// Whether the unknown option of `error` is one of `run`, and of `session start`.
 fn is_of_run(error: &clap::Error) -> bool {
     let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidArg) else { return false };
     let options = sandbox::RunOptions::augment_args(clap::Command::new("run"));
     let named = word.strip_prefix("--").map(|word| word.split(['=', ' ']).next().unwrap_or(word));
     let short = word.strip_prefix('-').and_then(|word| word.chars().next());
-    let is_command = std::env::args_os().nth(1).is_some_and(|first| Entry::of(&first).is_some());
     let mut all = options.get_arguments();
-    !is_command && all.any(|option| named.map_or(option.get_short() == short, |name| option.get_long() == Some(name)))
+    all.any(|option| named.map_or(option.get_short() == short, |name| option.get_long() == Some(name)))
+}
+
+/// The command to which the unknown option of `error` belongs, where another one or none was named.
+fn meant(error: &clap::Error, words: &[OsString]) -> Option<&'static str> {
+    let word = |number: usize| words.get(number).map(OsString::as_os_str);
+    let in_session = word(1) == Some("session".as_ref()) && word(2) == Some("exec".as_ref());
+    if in_session {
+        return is_of_run(error).then_some("session start");
+    }
+    let is_command = word(1).is_some_and(|first| Entry::of(first).is_some());
+    (!is_command && is_of_run(error)).then_some("run")
 }
 
 /// Prints a mistake in the command line, or the help. Words of the line may be names that a guest
@@ -245,8 +273,8 @@ pub fn print_error(error: &clap::Error) {
     let words: Vec<OsString> = std::env::args_os().collect();
     if words.iter().all(|word| word.to_str().is_some_and(|word| word.chars().all(is_seen))) {
         let _ = error.print();
-        if is_of_run(error) {
-            stdio::say_line("this is an option of `lind-boot run`; write `lind-boot run ...`");
+        if let Some(command) = meant(error, &words) {
+            stdio::say_line(&format!("this is an option of `lind-boot {command}`; write `lind-boot {command} ...`"));
         }
         return;
     }

@@ -121,6 +121,19 @@ impl Exec {
     }
 }
 
+/// The arguments of a shell, which `session::exec_at_once` takes as they are. So this is only for
+/// the help.
+#[derive(Args, Debug)]
+#[command(
+    after_help = "Projects and their sandboxes are listed in ~/.config/lind/projects.toml:\n\n    [project.\"~/work\"]\n    policy = \"agent\"\n\n\
+                  The other keys are the options of `lind-boot session start`; docs/shell.md explains them."
+)]
+pub struct Sh {
+    /// The arguments of bash, such as -c COMMAND
+    #[arg(value_name = "ARGUMENT", trailing_var_arg = true, allow_hyphen_values = true)]
+    pub arguments: Vec<OsString>,
+}
+
 /// The name of a session.
 #[derive(Args, Debug)]
 pub struct Name {

@@ -65,3 +65,12 @@ pub struct RemoveAtEnd {
     /// The directory or socket to remove
     pub path: PathBuf,
 }
+
+/// Options of `unpack-image`.
+#[derive(Args, Debug)]
+pub struct UnpackImage {
+    /// The archive, a tar that zstd has compressed
+    pub archive: PathBuf,
+    /// An empty directory
+    pub directory: PathBuf,
+}

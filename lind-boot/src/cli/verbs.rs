@@ -126,6 +126,9 @@ pub struct Stats {
     /// Print JSON, with exact numbers
     #[arg(long)]
     pub json: bool,
+    /// Print the text format of Prometheus
+    #[arg(long, conflicts_with = "json")]
+    pub prometheus: bool,
 }
 
 /// Options of `session denials`.

@@ -90,6 +90,8 @@ pub struct End {
     kernel: Arc<OnceLock<Arc<Kernel>>>,
     /// Called after the command has ended, before the end is recorded.
     after: Option<Arc<dyn Fn() + Send + Sync>>,
+    /// The end of a container's process, which counts instead of the first cage's.
+    process: Option<Arc<OnceLock<Status>>>,
 }
 
 struct Record {
@@ -129,12 +131,19 @@ impl End {
             learn: learn.map(Arc::from),
             kernel,
             after: None,
+            process: None,
         }
     }
 
     /// The same, which calls `after` when the command has ended without being asked to.
     pub fn after(self, after: impl Fn() + Send + Sync + 'static) -> End {
         End { after: Some(Arc::new(after)), ..self }
+    }
+
+    /// The same for a container, which ends as its process does, and never because the process
+    /// handles a signal.
+    pub fn with(self, process: Arc<OnceLock<Status>>) -> End {
+        End { process: Some(process), is_strict: false, ..self }
     }
 
     /// Starts the thread that watches the time, behind the walls and before the first program runs.
@@ -200,7 +209,11 @@ impl End {
         match self.over.load(Ordering::SeqCst) {
             0 => {
                 self.after.iter().for_each(|after| after());
-                self.write(Some(status));
+                let process = self.process.as_ref().and_then(|process| process.get().copied());
+                self.write(Some(process.unwrap_or(status)));
+                if let Some(process) = process {
+                    std::process::exit(i32::from(process.shell_code()));
+                }
             }
             over => self.leave(over),
         }

@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, anyhow};
-use lind_engine::signal::host_signals;
+use lind_engine::signal::{host_signals, process_signals};
 use lind_engine::syscall::perf::Perf;
 use lind_engine::{CodeStore, Engine, Link};
 use lind_kernel::cage::{self, Limits, Program, Status};
@@ -52,7 +52,7 @@ pub type Attendant = Box<dyn FnOnce(&Arc<Kernel>) -> anyhow::Result<()>>;
 /// # Errors
 /// When it could not be started.
 pub fn start(plan: &Plan, mounts: Mounts, end: End, attend: Option<Attendant>) -> Result<Infallible, Failure> {
-    let ignored = host_signals::hold();
+    let ignored = process_signals::hold();
     // As early as possible: it is a copy of this process, and costs less the less there is.
     let link = Arc::new(
         Link::start(walls::of_compiler(plan.require_confinement))
@@ -208,9 +208,12 @@ fn confined_kernel(
             walls::OVER_TABLE
         }
         mounts => {
-            let (walls, how) = walls::change_root(&resolved.root, in_namespace);
+            let (walls, how) = match &mounts {
+                Mounts::Whole(_) => walls::switch_root(&resolved.root)?,
+                _ => walls::change_root(&resolved.root, in_namespace),
+            };
             root.set_walls(walls);
-            if let Mounts::Host(mounted) = mounts {
+            if let Mounts::Host(mounted) | Mounts::Whole(mounted) = mounts {
                 root.set_mounted(mounted);
             }
             how
@@ -223,6 +226,7 @@ fn confined_kernel(
         root.set_read_only();
     }
     let mut report = walls::confine(how, &root, (cache, handed), detached);
+    root.walls_are_up();
     if plan.verbose || plan.require_confinement {
         report.compiler = link.walls().map_err(|error| format!("{error:#}"));
     }

@@ -12,6 +12,9 @@ pub enum Mounts {
     None,
     /// Mounts of the host: the path of each, and whether it is read-only.
     Host(Vec<(Vec<u8>, bool)>),
+    /// The same, in a root that becomes the one of this process's whole mount namespace: an engine
+    /// that enters the namespace sees the container alone.
+    Whole(Vec<(Vec<u8>, bool)>),
     /// Mounts that the kernel crate shall keep.
     Kernel(Box<Kept>),
 }

@@ -3,11 +3,11 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use lind_kernel::Kernel;
+use lind_kernel::{Allowance, Kernel};
 
 use crate::cli::{PerfFormat, Run};
-use crate::plan::live;
 use crate::plan::step::Step;
+use crate::plan::{line, live};
 
 /// A run to launch, from the options of a line or from a sandbox.
 pub struct Plan {
@@ -58,6 +58,9 @@ pub struct Plan {
     pub command: Option<usize>,
     /// Modules that are compiled meanwhile, for commands to come.
     pub ahead: Vec<PathBuf>,
+    /// Limits that the host enforces on this process. The limits of grates on the line are known
+    /// anyway.
+    pub allowance: Allowance,
 }
 
 impl Plan {
@@ -72,6 +75,7 @@ impl Plan {
         if let Some(name) = &self.host_name {
             kernel.set_host_name(name.as_bytes());
         }
+        kernel.show_allowance(line::allowance(&self.line, self.allowance));
     }
 }
 
@@ -101,6 +105,7 @@ impl From<Run> for Plan {
             program: run.program,
             command: None,
             ahead: Vec::new(),
+            allowance: Allowance::default(),
         }
     }
 }

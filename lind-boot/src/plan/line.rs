@@ -4,6 +4,7 @@ use std::net::IpAddr;
 
 use anyhow::{Result, anyhow, bail, ensure};
 use lind_engine::code::manifest::Use;
+use lind_kernel::Allowance;
 use lind_kernel::text::is_seen;
 
 use super::policy::{HASH, Policy};
@@ -125,6 +126,20 @@ pub fn limits(amounts: &Amounts, policy: &Policy) -> Option<Step> {
     (!settings.is_empty()).then(|| Step { settings, ..Step::new("resource_grate") })
 }
 
+/// The narrower of the limits that the host enforces and those of grates on a line.
+pub fn allowance(line: &[Step], of_host: Allowance) -> Allowance {
+    let limit = |name: &str, endless: u64, of_host: Option<u64>| {
+        let settings = line.iter().filter(|step| step.grate == "resource_grate").flat_map(|step| &step.settings);
+        let values = settings.filter(|setting| setting.name == name).filter_map(|setting| match &setting.value {
+            Value::Amount(_, amount) => Some(amount.number),
+            _ => None,
+        });
+        values.filter(|&number| number < endless).chain(of_host).min()
+    };
+    let memory = limit("--memory", ENDLESS, of_host.memory);
+    Allowance { memory, pids: limit("--threads", COUNTLESS, of_host.pids), ..of_host }
+}
+
 /// The option for a limit. `disk` limits the bytes that are written to files.
 pub fn limit((limit, of): (&str, Amount)) -> Setting {
     match limit {
@@ -147,14 +162,18 @@ fn clamp(program: &str, rules: &Policy) -> Result<Option<Step>> {
     Ok(Some(Step { inside: vec![inside], ..step }))
 }
 
+/// A size that cannot be reached, and a number of things.
+const ENDLESS: u64 = 1 << 50;
+const COUNTLESS: u64 = 1_000_000;
+
 /// The grate that notes amounts in a learning run. A limit that is not set becomes one that cannot
 /// be reached: an amount is counted only if it is limited.
 fn noted_limits(amounts: &Amounts, policy: &Policy, notes: &str) -> Step {
     let mut step = limits(amounts, policy).unwrap_or_else(|| Step::new("resource_grate"));
     let endless = |name: &str| match Kind::of(name) {
-        Kind::Bytes => 1 << 50,
+        Kind::Bytes => ENDLESS,
         Kind::Time => 360_000_000_000_000_000,
-        Kind::Count => 1_000_000,
+        Kind::Count => COUNTLESS,
     };
     let endless = Amounts::of(|name| Some(Amount { kind: Kind::of(name), number: endless(name) }));
     for setting in endless.set().into_iter().map(limit) {

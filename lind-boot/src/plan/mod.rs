@@ -1,6 +1,7 @@
 //! The permissions of a run as values: policies, volumes, and the grates of a line.
 
 mod checked;
+pub mod container;
 pub mod document;
 pub mod found;
 pub mod grates;
@@ -13,7 +14,7 @@ mod protection;
 pub mod relative;
 mod repository;
 pub mod said;
-mod source;
+pub mod source;
 pub mod stack;
 pub mod state;
 pub mod step;

@@ -19,6 +19,9 @@ const SUFFIX: &str = "_grate";
 /// # Errors
 /// A mistake in one of them.
 pub fn words(grates: &[String], folders: &[PathBuf]) -> Result<Vec<OsString>> {
+    for folder in folders {
+        ensure!(folder.is_dir(), "--grates {}: not a directory", folder.display());
+    }
     let folders = Folders::new(folders);
     let of_one = |text: &String| one(text, &folders).with_context(|| format!("--grate {text}"));
     Ok(grates.iter().map(of_one).collect::<Result<Vec<_>>>()?.concat())

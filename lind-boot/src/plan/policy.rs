@@ -225,7 +225,7 @@ fn own_names() -> Vec<String> {
 }
 
 /// A text as a TOML string.
-fn quoted(text: &str) -> String {
+pub fn quoted(text: &str) -> String {
     let mut quoted = String::new();
     for c in Value::from(text).to_string().chars() {
         if is_seen(c) { quoted.push(c) } else { quoted += &format!("\\U{:08x}", u32::from(c)) }

@@ -20,7 +20,7 @@ pub fn settings(policy: &Policy, volumes: &[Volume]) -> Vec<Setting> {
     let changed = || volumes.iter().filter(|volume| volume.can_be_changed() && volume.host.is_dir());
     let repositories = repository::unusual(volumes);
     for volume in changed() {
-        settings.extend(policy.protected().map(|name| option("--protect", &volume.guest.join(name))));
+        settings.extend(policy.protected().map(|name| option(protects(name), &volume.guest.join(name))));
         let linked = policy.protected().flat_map(|name| where_links_lead(volume, name));
         let hidden = hidden(volume, policy).into_iter().flat_map(|name| where_links_lead(volume, &name));
         settings.extend(
@@ -29,9 +29,9 @@ pub fn settings(policy: &Policy, volumes: &[Volume]) -> Vec<Setting> {
         if policy.protect.hidden {
             settings.push(option("--hidden", &volume.guest));
         }
-        // A file with a short name beside its own can be opened as `GIT~1`.
-        if policy.protect.names.iter().any(|name| name.starts_with("**/")) && has_short_names(&volume.host) {
-            settings.push(option("--protect", &volume.guest.join("**/*~?")));
+        if policy.protect.names.iter().any(|name| name.starts_with("**/")) {
+            let found = rustix::fs::statfs(&volume.host).ok().and_then(|found| short_names(found.f_type));
+            settings.extend(found.map(|names| option("--protect", &volume.guest.join(names))));
         }
     }
     if policy.protect.hidden && !settings.is_empty() {
@@ -53,6 +53,13 @@ pub fn settings(policy: &Policy, volumes: &[Volume]) -> Vec<Setting> {
     settings
 }
 
+/// The option for a name of a policy. Where `.git` is above it, no such directory can be made: that
+/// would be a repository. Other directories above a name do no harm as long as they are empty.
+fn protects(name: &str) -> &'static str {
+    let name = name.strip_prefix("**/").unwrap_or(name);
+    if name.contains('/') && !name.starts_with(".git/") { "--protect-below" } else { "--protect" }
+}
+
 fn option(name: &'static str, path: &Path) -> Setting {
     Setting::new(name, Value::text(path))
 }
@@ -70,11 +77,12 @@ fn hidden(volume: &Volume, policy: &Policy) -> Vec<String> {
     names.take(NAMES).map(|name| format!("**/{name}")).collect()
 }
 
-/// Whether the file system gives files short names (8.3) beside their own.
-fn has_short_names(folder: &Path) -> bool {
+/// The pattern of short names (8.3) that a file system of this type gives files beside their own:
+/// `.git` can be opened as `GIT~1` there, `.mcp.json` as `MCP~1.JSO`.
+fn short_names(kind: i64) -> Option<&'static str> {
     // FAT, NTFS with its two drivers, and FUSE on a block device, which is usually one of the two.
     const KINDS: [i64; 4] = [0x4d44, 0x5346_544e, 0x7366_746e, 0x6573_5546];
-    rustix::fs::statfs(folder).is_ok_and(|found| KINDS.contains(&found.f_type))
+    KINDS.contains(&kind).then_some("**/*~[0-9]*")
 }
 
 /// The targets of the host's links with a protected name at the top of a volume, or in a protected
@@ -95,6 +103,12 @@ mod tests {
 
     use super::super::policy::Protect;
     use super::*;
+
+    /// `tests/sandbox/protection.py` tries the names.
+    #[test]
+    fn short_names_are_protected_where_there_are_any() {
+        assert_eq!([0x4d44, 0x7366_746e, 0xef53].map(short_names), [Some("**/*~[0-9]*"), Some("**/*~[0-9]*"), None]);
+    }
 
     #[test]
     fn links_that_tools_follow_are_followed() {

@@ -95,7 +95,7 @@ fn holds(span: &Range<usize>, at: usize) -> bool {
 }
 
 /// The words of serde, as a message for people.
-fn readable(message: &str) -> String {
+pub fn readable(message: &str) -> String {
     let message = message.trim_end().replace('\n', "; ");
     let Some((what, expected)) = ["unknown field", "unknown variant"]
         .iter()

@@ -97,7 +97,11 @@ pub fn settings(words: &[String], manifest: &Manifest) -> Result<Vec<Setting>, S
     Ok(all)
 }
 
-fn parse(file: &str, text: &str) -> Result<Vec<Grate>> {
+/// Reads the text of a file.
+///
+/// # Errors
+/// The errors of [`read`].
+pub fn parse(file: &str, text: &str) -> Result<Vec<Grate>> {
     let source = Source { name: file, text };
     let File { grate } = source.read()?;
     grate.into_iter().map(|entry| resolved(&source, entry)).collect()

@@ -139,7 +139,7 @@ fn rule_of(grate: &str, setting: &Setting) -> Option<Rule> {
             None => return Some(Rule::Connection(value)),
         },
         ("net_grate", "loopback") => "127.0.0.0/8 and ::1 are the sandbox's own".to_owned(),
-        ("write_filter_grate", "protect") => format!("{value} cannot be changed or created"),
+        ("write_filter_grate", "protect" | "protect-below") => format!("{value} cannot be changed or created"),
         ("write_filter_grate", "allow") => format!("can be changed: {value}"),
         ("seccomp_grate", "path") => format!("can be read: {value}"),
         ("seccomp_grate", "program") => format!("can be run: {value}"),

@@ -3,6 +3,7 @@
 //! grates on the line before the command.
 
 mod command;
+mod container;
 mod describe;
 mod environment;
 mod identity;
@@ -18,16 +19,18 @@ mod root;
 mod table;
 mod unchanged;
 mod used;
+mod whole;
 
 use std::convert::Infallible;
 use std::ffi::{CString, OsString};
 use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use anyhow::{Context, Result, anyhow, ensure};
-use lind_kernel::cage::is_grate_name;
+use lind_kernel::Allowance;
+use lind_kernel::cage::{Status, is_grate_name};
 
 use crate::cli::sandbox::{Amounts, How, Options, RunOptions};
 use crate::config;
@@ -41,6 +44,7 @@ use crate::plan::policy::Policy;
 use crate::plan::step::{self, Step};
 use crate::plan::volume::{Volume, below, changed};
 use crate::plan::{found, line};
+pub use container::run_container;
 use learn::Learner;
 pub use lent::Lent;
 use mounts::Tree;
@@ -76,6 +80,23 @@ struct Sandbox {
     lent: Vec<Lent>,
     /// Modules that are compiled beside the command.
     ahead: Vec<PathBuf>,
+    /// If it is a container: the differences of its runner.
+    contained: Option<Contained>,
+}
+
+/// Waits until everything else is done that needs the mounts of a container and the host.
+type Mounted = Box<dyn FnOnce() -> Result<()>>;
+
+/// The differences of a runner for a container.
+struct Contained {
+    /// The most files of a program in it.
+    files: u64,
+    /// The limits that it sees of itself.
+    allowance: Allowance,
+    /// How its process has ended.
+    ended: Arc<OnceLock<Status>>,
+    /// Called when all is mounted.
+    mounted: Mounted,
 }
 
 /// Runs a command in a sandbox, and exits with its status.
@@ -174,6 +195,7 @@ pub fn run_tool(volumes: Vec<(PathBuf, PathBuf, bool)>, words: Vec<OsString>) ->
         tmpfs: Vec::new(),
         volumes,
         hidden: Vec::new(),
+        whole: None,
     };
     let sandbox = Sandbox {
         tree,
@@ -189,6 +211,7 @@ pub fn run_tool(volumes: Vec<(PathBuf, PathBuf, bool)>, words: Vec<OsString>) ->
         used: None,
         lent: Vec::new(),
         ahead: Vec::new(),
+        contained: None,
     };
     sandbox.start(&Options::default(), 0, &Denials::new(None), Box::new(|_| Ok(())))
 }
@@ -271,12 +294,21 @@ impl Sandbox {
             learn: self.learner.map(|learner| Box::new(move || learner.write()) as _),
             peaks: self.used.map(|used| Box::new(move || used.peaks()) as _),
         };
-        let end = End::new(options.timeout, result, denials, at_end).after(move || leaving.drain());
+        let mut end = End::new(options.timeout, result, denials, at_end).after(move || leaving.drain());
+        let Plan { mut files, mut allowance, mut require_confinement, .. } = Plan::default();
+        let mut mounted: Option<Mounted> = None;
+        if let Some(contained) = self.contained {
+            (end, mounted) = (end.with(contained.ended), Some(contained.mounted));
+            (files, allowance) = (contained.files, contained.allowance);
+            // An engine reads no warnings.
+            require_confinement = true;
+        }
         let attend: Attendant = Box::new(move |kernel| {
             published.serve(kernel)?;
             attend(kernel)
         });
         let made = root::build(&self.tree, self.maker)?;
+        mounted.map_or(Ok(()), |mounted| mounted())?;
         // Only the grate of an overlay or of a file system in memory knows the files there.
         let tmpfs = self.tree.tmpfs.iter().filter(|_| self.maker == Maker::Kernel).map(|tmpfs| &tmpfs.guest);
         let overlays = self.tree.volumes.iter().filter(|volume| volume.overlay.is_some()).map(|volume| &volume.guest);
@@ -300,6 +332,9 @@ impl Sandbox {
             command: Some(self.own_grates.len()),
             line: self.grates,
             ahead: self.ahead,
+            files,
+            allowance,
+            require_confinement,
             in_grates,
             preserved,
             program: self.own_grates.into_iter().chain(self.command).collect(),

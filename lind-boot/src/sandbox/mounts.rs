@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, anyhow, bail};
 use rustix::fs::{FileType, Mode, OFlags};
 
+use super::whole::Whole;
 use crate::amount::Amount;
 use crate::launch::Mounts;
 use crate::plan::volume::{Tmpfs, Volume};
@@ -24,6 +25,8 @@ pub struct Tree {
     pub volumes: Vec<Volume>,
     /// Directories in volumes that the guest sees empty.
     pub hidden: Vec<PathBuf>,
+    /// If the image itself is the root: the mounts in it, instead of all others.
+    pub whole: Option<Whole>,
 }
 
 /// A root that has been made.

@@ -91,6 +91,7 @@ impl Sandbox {
             used,
             lent,
             ahead: Vec::new(),
+            contained: None,
         })
     }
 }
@@ -147,7 +148,7 @@ fn tree(resolvers: Option<Volume>, image: PathBuf, tmpfs: Vec<Tmpfs>, mut volume
     // A --tmpfs at the same path takes precedence: it has its own size.
     let asked = |path: &PathBuf| tmpfs.iter().any(|tmpfs| tmpfs.guest == *path);
     let scratch = SCRATCH.map(PathBuf::from).into_iter().filter(|path| !asked(path)).collect();
-    Ok(Tree { image, scratch, tmpfs, volumes, hidden })
+    Ok(Tree { image, scratch, tmpfs, volumes, hidden, whole: None })
 }
 
 /// The directory in which a command starts whose directory is in no volume: the home directory, or
@@ -179,7 +180,7 @@ fn places(tree: &Tree) -> Places {
 /// run commands in that session. Key and cache of compiled code are hidden in volumes that cannot
 /// be changed; a volume with them that can be changed is refused later, since a guest could put a
 /// key of its own there.
-fn hidden(volumes: &[Volume]) -> Result<Vec<PathBuf>> {
+pub(super) fn hidden(volumes: &[Volume]) -> Result<Vec<PathBuf>> {
     let mut hidden = Vec::new();
     for folder in CodeStore::places() {
         for volume in volumes.iter().filter(|volume| volume.read_only) {

@@ -57,6 +57,9 @@ impl Maker {
 pub fn build(tree: &Tree, maker: Maker) -> Result<Made> {
     // All entries of the image are open at once.
     limits::raise_files();
+    if let Some(whole) = &tree.whole {
+        return whole.bind(&tree.image);
+    }
     match maker {
         Maker::Host => bind(tree),
         Maker::Kernel => table::build(tree),
@@ -120,13 +123,15 @@ fn at_path(tree: &Tree, guest: &Path) -> Result<PathBuf> {
 }
 
 /// The flags for copying a mount, with the mounts below it.
-const CLONE: OpenTreeFlags = OpenTreeFlags::OPEN_TREE_CLONE
+pub(super) const CLONE: OpenTreeFlags = OpenTreeFlags::OPEN_TREE_CLONE
     .union(OpenTreeFlags::OPEN_TREE_CLOEXEC)
     .union(OpenTreeFlags::AT_EMPTY_PATH)
     .union(OpenTreeFlags::AT_RECURSIVE);
 
 /// Enters a new mount namespace, in a user namespace if that is necessary. Mounts in it stay in it.
 fn enter_namespace() -> Result<()> {
+    // In a chroot it cannot be found out any more behind this.
+    let _ = crate::installed::program();
     if walls::unshare_mounts(false).is_err() {
         walls::unshare_mounts(true).map_err(|error| {
             anyhow!(
@@ -141,7 +146,7 @@ fn enter_namespace() -> Result<()> {
 }
 
 /// Mounts a file system in memory at a directory.
-fn memory(at: &Path, size: Amount) -> Result<()> {
+pub(super) fn memory(at: &Path, size: Amount) -> Result<()> {
     let (size, files) = (size.number, files_within(size));
     let data = std::ffi::CString::new(format!("size={size},nr_inodes={files},mode=0755"))?;
     mount("tmpfs", at, "tmpfs", MountFlags::NOSUID | MountFlags::NODEV, Some(data.as_c_str()))
@@ -158,7 +163,7 @@ fn copied(host: &Path, read_only: bool) -> Result<(OwnedFd, FileType)> {
     Ok((tree, kind))
 }
 
-fn attach(tree: &OwnedFd, at: &OwnedFd) -> rustix::io::Result<()> {
+pub(super) fn attach(tree: &OwnedFd, at: &OwnedFd) -> rustix::io::Result<()> {
     let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
     move_mount(tree, c"", at, c"", flags)
 }

@@ -8,9 +8,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, anyhow, ensure};
-use lind_engine::signal::host_signals;
-use lind_engine::signal::outside::Outside;
+use anyhow::{Context, Result, anyhow};
+use lind_engine::signal::outside::{self, Outside};
+use lind_engine::signal::{host_signals, process_signals};
 use lind_kernel::cage::signal::Origin;
 use lind_kernel::stdio;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -25,29 +25,102 @@ use crate::failure::FAILED;
 
 /// Runs the command, and returns its exit status as a shell would report it.
 pub fn exec(exec: &Exec) -> u8 {
-    host_signals::errors_are_no_signals();
+    process_signals::errors_are_no_signals();
     run(exec).unwrap_or_else(|error| {
         stdio::say_line(&format!("{error:#}"));
         FAILED
     })
 }
 
+/// The end of a command.
+pub enum Outcome {
+    /// It has exited with this status, or could not be run.
+    Status(u8),
+    /// This signal has ended it.
+    Signal(u8),
+}
+
 fn run(exec: &Exec) -> Result<u8> {
-    let socket = connect(&exec.name)?;
+    match follow(exec, connect(&exec.name)?)? {
+        Some(Outcome::Status(status)) => Ok(status),
+        Some(Outcome::Signal(signal)) => Ok(128_u8.saturating_add(signal)),
+        None => Err(anyhow!("session {} is not ready, or is ending", exec.name)),
+    }
+}
+
+/// Runs the command if the session is there. None if it is not, or ends before the command begins.
+///
+/// # Errors
+/// When the session ends while the command runs, or the host's error.
+pub fn try_run(place: &Place, exec: &Exec) -> Result<Option<Outcome>> {
+    match place.connect(&exec.name)? {
+        Some(socket) => follow(exec, ours(socket, &exec.name)?),
+        None => Ok(None),
+    }
+}
+
+/// Runs the command in the session behind a socket. None if the session takes no command.
+fn follow(exec: &Exec, socket: UnixStream) -> Result<Option<Outcome>> {
+    follow_request((&exec.name, request(exec)?), socket, None)
+}
+
+/// The receiver of the news that a process of a container runs, or why it does not, with the exit
+/// status.
+type Hears<'a> = &'a mut dyn FnMut(Result<(), (&str, u8)>);
+
+/// Runs a process in a container. It ends as on SIGKILL if the container ends before.
+///
+/// # Errors
+/// The host's error.
+pub fn follow_process(
+    request: Value,
+    socket: UnixStream,
+    mut hears: impl FnMut(Result<(), (&str, u8)>),
+) -> Result<Outcome> {
+    let outcome = follow_request(("", request), socket, Some(&mut hears))?;
+    outcome.ok_or_else(|| anyhow!("container not running"))
+}
+
+fn follow_request<'a>(
+    (name, mut request): (&'a str, Value),
+    socket: UnixStream,
+    hears: Option<Hears<'a>>,
+) -> Result<Option<Outcome>> {
     let signals = Outside::hold()?;
     let (screen, files) = Screen::find();
-    let mut request = request(exec)?;
+    request["events"] = true.into();
     if let Some(screen) = &screen {
         request["terminal"] = screen.wanted();
     }
-    wire::send(socket.as_fd(), &request, &files)?;
+    match wire::send(socket.as_fd(), &request, &files) {
+        Err(error) if is_gone(&error) => return Ok(None),
+        sent => sent?,
+    }
     let (incoming, outgoing) = (Incoming::default(), Outgoing::default());
-    let mut client = Client { name: &exec.name, socket, signals, screen, incoming, outgoing, gone: false, due: None };
+    let mut client = Client {
+        name,
+        socket,
+        signals,
+        screen,
+        incoming,
+        outgoing,
+        gone: false,
+        started: false,
+        refused: false,
+        signal: None,
+        due: None,
+        hears,
+    };
     loop {
         if let Some(status) = client.turn()? {
-            return Ok(status);
+            return Ok((!client.refused).then(|| client.signal.map_or(Outcome::Status(status), Outcome::Signal)));
         }
     }
+}
+
+/// Whether the other side of a socket has closed it.
+fn is_gone(error: &std::io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::ConnectionReset | ErrorKind::BrokenPipe)
 }
 
 /// Connects to a session of this user.
@@ -57,7 +130,11 @@ fn run(exec: &Exec) -> Result<u8> {
 pub fn connect(name: &str) -> Result<UnixStream> {
     let missing =
         || anyhow!("no session {name}: start it with `lind-boot session start {name}`, or see `lind-boot session ls`");
-    let socket = Place::of_user()?.connect(name)?.ok_or_else(missing)?;
+    ours(Place::of_user()?.connect(name)?.ok_or_else(missing)?, name)
+}
+
+/// Checks that a session is this user's.
+fn ours(socket: UnixStream, name: &str) -> Result<UnixStream> {
     let peer = rustix::net::sockopt::socket_peercred(&socket)?;
     // Another user's session would get our files and all that is typed.
     anyhow::ensure!(peer.uid == rustix::process::geteuid(), "session {name} is another user's");
@@ -99,6 +176,7 @@ pub fn request(exec: &Exec) -> Result<Value> {
 /// now: no event reports that.
 const LOOK: Duration = Duration::from_millis(250);
 
+const KILL: u8 = 9;
 const TERM: u8 = 15;
 const CONT: u8 = 18;
 const WINCH: u8 = 28;
@@ -114,8 +192,16 @@ struct Client<'a> {
     outgoing: Outgoing,
     /// Whether the session has closed the connection.
     gone: bool,
+    /// Whether the command has started.
+    started: bool,
+    /// Whether the session takes no command now: it is starting, or ending.
+    refused: bool,
+    /// The signal that has ended the command.
+    signal: Option<u8>,
     /// When a command that was asked to end is killed.
     due: Option<Instant>,
+    /// The receiver of news about a process of a container.
+    hears: Option<Hears<'a>>,
 }
 
 impl Client<'_> {
@@ -201,7 +287,7 @@ impl Client<'_> {
 
     fn pass_on_signals(&mut self) {
         while let Some((number, origin)) = self.signals.next() {
-            if number == TERM {
+            if number == TERM && self.hears.is_none() {
                 self.due.get_or_insert_with(|| Instant::now() + host_signals::GRACE);
             }
             if let Some(screen) = self.screen.as_mut().filter(|_| [WINCH, CONT].contains(&number)) {
@@ -217,7 +303,7 @@ impl Client<'_> {
 
     fn pass_on_keys(&mut self) {
         let Some(screen) = &mut self.screen else { return };
-        let typed = screen.typed();
+        let Some(typed) = screen.typed() else { return };
         if typed.is_empty() {
             return screen.forget_keys();
         }
@@ -227,7 +313,7 @@ impl Client<'_> {
     /// Reads messages of the session.
     fn hear(&mut self) -> Result<Option<u8>> {
         self.gone = match self.incoming.receive(self.socket.as_fd()) {
-            Err(error) if error.kind() == ErrorKind::ConnectionReset => true,
+            Err(error) if is_gone(&error) => true,
             there => !there?,
         };
         self.act_on_heard()
@@ -244,8 +330,18 @@ impl Client<'_> {
                 return Ok(Some(status));
             }
         }
-        ensure!(!self.gone, "session {} has ended, and the command with it", self.name);
-        Ok(None)
+        match (self.gone, self.started) {
+            (false, _) => Ok(None),
+            (true, true) if self.hears.is_some() => {
+                self.signal = Some(KILL);
+                Ok(Some(128 + KILL))
+            }
+            (true, true) => Err(anyhow!("session {} has ended, and the command with it", self.name)),
+            (true, false) => {
+                self.refused = true;
+                Ok(Some(FAILED))
+            }
+        }
     }
 
     /// Handles a message. Returns the exit status if it has one.
@@ -257,21 +353,58 @@ impl Client<'_> {
         if message.get("continued").is_some() {
             return Ok(None);
         }
+        if let Some(signal) = number(&message["key"]) {
+            if let Some(screen) = &mut self.screen {
+                screen.signal_group(signal);
+            }
+            return Ok(None);
+        }
+        let starts = message.get("started").is_some();
+        self.started |= starts;
+        if starts || message.get("reads").is_some() {
+            // A session of an earlier version does not say when the keys are read.
+            let reads = message["reads"].as_bool().unwrap_or(true);
+            self.screen.iter_mut().for_each(|screen| screen.wanted |= reads);
+            return Ok(None);
+        }
+        if message.get("loaded").is_some() {
+            self.hears.iter_mut().for_each(|hears| hears(Ok(())));
+            return Ok(None);
+        }
         // The terminal is left first: something may be printed, or another program may use it next.
         if let Some(screen) = &mut self.screen {
             screen.leave_keys();
         }
-        if !message["stopped"].is_null() {
+        if let Some(signal) = number(&message["stopped"]) {
             // The shell that started us sees this.
-            host_signals::stop_process();
+            outside::stop_by(signal);
+        }
+        if message["errno"].as_str().is_some_and(|errno| NOT_NOW.contains(&errno)) {
+            self.refused = true;
+            return Ok(Some(FAILED));
+        }
+        if let (Some(hears), Some(why)) = (&mut self.hears, message["error"].as_str()) {
+            let status = number(&message["status"]).unwrap_or(FAILED);
+            hears(Err((why, status)));
+            return Ok(Some(status));
+        }
+        let ended = &message["ended"];
+        if ended["timed_out"].is_null() {
+            self.signal = number(&ended["signal"]);
         }
         Ok(end(message))
     }
 }
 
+/// The errors of a session that takes no command yet, or none any more.
+const NOT_NOW: [&str; 2] = ["EAGAIN", "ESHUTDOWN"];
+
+fn number(value: &Value) -> Option<u8> {
+    value.as_u64().and_then(|number| u8::try_from(number).ok())
+}
+
 /// The exit status in a message, if it has one.
 pub fn end(message: &Value) -> Option<u8> {
-    let number = |value: &Value| value.as_u64().and_then(|number| u8::try_from(number).ok());
     if let Some(why) = message["error"].as_str() {
         stdio::say_line(why);
         return Some(number(&message["status"]).unwrap_or(FAILED));

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant, SystemTime};
 use lind_abi::CageId;
 use lind_kernel::Kernel;
 use lind_kernel::cage::signal::{self, Origin};
+use lind_kernel::terminal::Key;
 use serde_json::{Value, json};
 
 use super::output::{Output, Stream};
@@ -174,6 +175,15 @@ impl Commands {
                 }
             }
         }
+    }
+
+    /// The keys typed at the terminals of commands that have meant signals, since the last time.
+    pub fn keys(&mut self) -> Vec<(u32, Key)> {
+        let typed = |(&id, command): (&u32, &mut Command)| {
+            let keys = command.terminal.as_mut().map(Terminal::keys).unwrap_or_default();
+            keys.into_iter().map(move |key| (id, key))
+        };
+        self.all.iter_mut().flat_map(typed).collect()
     }
 
     /// Sends all commands a signal.

@@ -116,7 +116,7 @@ fn give_up(child: &mut Child, place: &Place, name: &str) {
     let _ = child.wait();
     let Ok(_lock) = place.lock() else { return };
     if matches!(place.connect(name), Ok(None)) {
-        place.forget(name);
+        place.abandon(name);
         let _ = place.log(name).map(std::fs::remove_file);
     }
 }

@@ -6,6 +6,7 @@
 
 mod client;
 mod commands;
+mod container;
 mod control;
 mod files;
 mod orders;
@@ -17,23 +18,33 @@ mod request;
 mod screen;
 mod serve;
 mod server;
+mod shell;
 mod terminal;
 mod verbs;
 mod wire;
 
 use std::ffi::OsString;
 
+use crate::cli::container::Exec as ProcessExec;
 use crate::cli::session::{Command, Exec, Ls};
 use crate::failure::Failure;
 use crate::sandbox;
 
 pub use client::exec;
+pub use container::run as container;
 pub use serve::run_asking;
+pub use shell::run as shell;
 
-/// Runs a `session exec` line without options before anything else is set up: it shall cost little
-/// more than the program itself.
+/// Runs a shell, or a `session exec` line without options, before anything else is set up: it shall
+/// cost little more than the program itself.
 pub fn exec_at_once() -> Option<u8> {
     let words: Vec<OsString> = std::env::args_os().collect();
+    if let Some(line) = ProcessExec::plain(&words) {
+        return Some(container::exec(&line));
+    }
+    if let Some(arguments) = shell::arguments(&words) {
+        return Some(shell::run(arguments));
+    }
     Exec::plain(&words).map(|line| exec(&line))
 }
 

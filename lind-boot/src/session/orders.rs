@@ -6,6 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 
 use super::wire::Outgoing;
+use crate::plan::container::Identity;
 
 /// A command to start.
 pub struct Order<'a> {
@@ -19,6 +20,8 @@ pub struct Order<'a> {
     pub argv: &'a [Vec<u8>],
     /// The environment.
     pub envp: &'a [Vec<u8>],
+    /// The user and the limits of a process of a container.
+    pub identity: Option<&'a Identity>,
 }
 
 /// News about commands.
@@ -38,6 +41,8 @@ pub enum News {
     Stopped { pid: u32, signal: i32 },
     /// The command continues.
     Continued { pid: u32 },
+    /// The program of a container's process runs, or `NoProgram` was told before.
+    Loaded { id: u32 },
 }
 
 /// The server's end.
@@ -61,9 +66,18 @@ impl Orders {
     /// Sends an order.
     pub fn give(&mut self, order: &Order<'_>) {
         let texts = [order.directory].into_iter().chain(order.argv.iter().chain(order.envp).map(Vec::as_slice));
-        let body: Vec<u8> = texts.flat_map(|text| text.iter().copied().chain([0])).collect();
+        let words = order.identity.map(Identity::words).unwrap_or_default();
+        let number = words.len();
+        let words = words.into_iter().flat_map(u32::to_le_bytes);
+        let body: Vec<u8> = words.chain(texts.flat_map(|text| text.iter().copied().chain([0]))).collect();
         let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX).to_le_bytes();
-        let head = [count(body.len()), order.id.to_le_bytes(), count(order.argv.len()), count(order.envp.len())];
+        let head = [
+            count(body.len()),
+            order.id.to_le_bytes(),
+            count(order.argv.len()),
+            count(order.envp.len()),
+            count(number),
+        ];
         self.waiting.add(head.concat());
         self.waiting.add(order.files.iter().flat_map(|file| file.to_le_bytes()));
         self.waiting.add(body);
@@ -109,6 +123,7 @@ impl Orders {
             3 => News::NoProgram { id, errno: value },
             4 => News::Ended { pid, word: value },
             5 => News::Stopped { pid, signal: value },
+            7 => News::Loaded { id },
             _ => News::Continued { pid },
         }))
     }

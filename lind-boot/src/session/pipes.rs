@@ -158,7 +158,7 @@ mod tests {
     fn input_that_nobody_reads_is_forgotten() {
         let (mut pipes, theirs) = Pipes::open([true, false, false], true).unwrap();
         drop(theirs);
-        lind_engine::signal::host_signals::errors_are_no_signals();
+        lind_engine::signal::process_signals::errors_are_no_signals();
         pipes.add_input(b"x", false);
         assert!(pipes.waits().is_none() && !pipes.takes_input());
     }

@@ -14,6 +14,10 @@ use crate::private::{candidates, make};
 /// How long the log of a session is kept that has ended.
 const KEPT: Duration = Duration::from_secs(7 * 24 * 3600);
 
+/// How often, and how long each time, the end of a session's last process is waited for.
+const PAUSES: u32 = 50;
+const PAUSE: Duration = Duration::from_millis(10);
+
 /// The directory.
 pub struct Place(PathBuf);
 
@@ -50,6 +54,14 @@ impl Place {
     /// A name that is not allowed.
     pub fn log(&self, name: &str) -> Result<PathBuf> {
         self.file(name, "log")
+    }
+
+    /// The file that those lock who start a session if it does not run.
+    ///
+    /// # Errors
+    /// A name that is not allowed.
+    pub fn turn(&self, name: &str) -> Result<PathBuf> {
+        self.file(name, "turn")
     }
 
     fn file(&self, name: &str, kind: &str) -> Result<PathBuf> {
@@ -99,12 +111,24 @@ impl Place {
         Ok(())
     }
 
-    /// Removes the files of a session that has ended.
+    /// Removes the files of a session that has ended, unless another one of its name is starting:
+    /// that has the log locked.
     pub fn forget(&self, name: &str) {
         match self.log(name).and_then(|log| Ok(File::open(log)?)) {
-            Ok(log) => self.remove(name, &log),
+            Ok(log) => {
+                // The last process of a session may end a little after its socket.
+                let pause = |_: &u32| log.try_lock().is_ok() || (std::thread::sleep(PAUSE), false).1;
+                if (0..PAUSES).find(pause).is_some() {
+                    self.remove(name, &log);
+                }
+            }
             Err(_) => drop(self.socket(name).map(std::fs::remove_file)),
         }
+    }
+
+    /// Removes the socket of a session that its starter has given up, and that has ended.
+    pub fn abandon(&self, name: &str) {
+        let _ = self.socket(name).map(std::fs::remove_file);
     }
 
     /// The log stays for a while if it says something.
@@ -157,6 +181,9 @@ mod tests {
             std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         left.sort();
         assert_eq!(left, ["runs.log", "runs.sock", "said.log"]);
+        // Nor are those of one that is starting, by whoever has waited for the end of another.
+        place.forget("runs");
+        assert!(place.log("runs").unwrap().exists() && place.socket("runs").unwrap().exists());
         let said = File::options().append(true).open(place.log("said").unwrap()).unwrap();
         said.set_modified(std::time::SystemTime::now() - KEPT - KEPT).unwrap();
         place.sweep().unwrap();

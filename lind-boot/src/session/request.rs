@@ -16,6 +16,7 @@ use serde_json::{Map, Value, json};
 use super::wire::{FILES, SECOND, VERSION, Word};
 use crate::amount::Kind;
 use crate::cli::sandbox::Amounts;
+use crate::plan::container::Identity;
 use crate::sandbox::{Surroundings, limited};
 
 /// The first message of a connection.
@@ -41,6 +42,7 @@ pub struct ToSignal {
 }
 
 /// A command to run.
+#[derive(Clone)]
 pub struct Line {
     /// The command with its arguments, behind the words that limit it.
     pub argv: Vec<Vec<u8>>,
@@ -58,11 +60,14 @@ pub struct Line {
     pub events: bool,
     /// Its terminal.
     pub terminal: Option<Terminal>,
+    /// The user that it runs as, in a container.
+    pub identity: Option<Identity>,
     /// The wishes of a client of the second version.
     pub kept: Option<Kept>,
 }
 
 /// A command whose output the session reads and keeps.
+#[derive(Clone)]
 pub struct Kept {
     /// Which of the descriptors 0, 1 and 2 are pipes of the session.
     pub pipes: [bool; FILES],
@@ -88,6 +93,8 @@ struct Exec {
     limits: Map<String, Value>,
     events: bool,
     terminal: Option<Terminal>,
+    #[serde(rename = "as")]
+    identity: Option<Identity>,
     stdin: bool,
     #[serde(deserialize_with = "files")]
     files: [bool; FILES],
@@ -99,7 +106,7 @@ struct Exec {
 }
 
 /// A terminal for a command.
-#[derive(Deserialize)]
+#[derive(Deserialize, Clone)]
 pub struct Terminal {
     /// Which of the descriptors 0, 1 and 2 are the terminal.
     #[serde(deserialize_with = "files")]
@@ -239,6 +246,7 @@ impl Exec {
             timeout: self.timeout.map(Duration::try_from_secs_f64).transpose().context("timeout")?,
             events: self.events,
             terminal: self.terminal,
+            identity: self.identity,
             kept: None,
         })
     }

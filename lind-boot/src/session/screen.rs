@@ -1,21 +1,30 @@
 //! The terminal of the user who runs `session exec`. A command never gets it: it has a terminal of
 //! its own in the session, and keys typed here are sent there.
 //!
-//! While this process is in the foreground, the local terminal does not act on keys: the command's
-//! terminal does, so that its settings apply. If several clients share a terminal, as in a
-//! pipeline, one at a time reads the keys.
+//! Until the command wants the keys, the local terminal keeps them for others: the rest of a
+//! pipeline, or the next command. From then on, while this process is in the foreground, the local
+//! terminal does not act on keys: the command's terminal does, so that its settings apply. If
+//! several clients share a terminal, one at a time reads the keys.
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use anyhow::{Context, Result};
 use rustix::fs::{FlockOperation, Mode, OFlags};
-use rustix::termios::{OptionalActions, Termios, isatty};
+use rustix::process::Signal;
+use rustix::termios::{LocalModes, OptionalActions, OutputModes, SpecialCodeIndex, Termios, isatty};
 use serde_json::{Value, json};
 
 use super::request;
 
 /// The size of one read.
 const PIECE: usize = 4096;
+
+/// The signals of keys.
+const KEYS: [(Signal, SpecialCodeIndex); 3] = [
+    (Signal::INT, SpecialCodeIndex::VINTR),
+    (Signal::QUIT, SpecialCodeIndex::VQUIT),
+    (Signal::TSTP, SpecialCodeIndex::VSUSP),
+];
 
 /// A terminal among our standard files.
 pub struct Screen {
@@ -30,8 +39,14 @@ pub struct Screen {
     waiting: Vec<u8>,
     /// The terminal that keys are read from, if any can be read.
     keys: Option<BorrowedFd<'static>>,
+    /// The same, opened so that a read does not wait where another program was faster.
+    unblocked_keys: Option<OwnedFd>,
+    /// Whether the command wants the keys.
+    pub wanted: bool,
     /// The settings to restore, while this client reads the keys.
     before: Option<Termios>,
+    /// Which of `KEYS` were typed and have not been heard of since.
+    pressed: [bool; 3],
 }
 
 impl Screen {
@@ -51,10 +66,13 @@ impl Screen {
             shown.map(|shown| Screen {
                 numbers,
                 shown,
-                unblocked: unblocked(shown),
+                unblocked: unblocked(shown, OFlags::WRONLY),
                 waiting: Vec::new(),
                 keys,
+                unblocked_keys: keys.and_then(|keys| unblocked(keys, OFlags::RDONLY)),
+                wanted: false,
                 before: None,
+                pressed: [false; 3],
             }),
             files.into_iter().map(|(_, file)| file).collect(),
         )
@@ -71,10 +89,10 @@ impl Screen {
         rustix::termios::tcgetwinsize(self.shown).map_or(json!([0, 0]), |size| json!([size.ws_row, size.ws_col]))
     }
 
-    /// Starts reading the keys, unless this process is in the background or another client reads
-    /// them.
+    /// Starts reading the keys if the command wants them, unless this process is in the background
+    /// or another client reads them.
     pub fn take_keys(&mut self) {
-        let Some(keys) = self.keys.filter(|_| self.before.is_none() && self.is_in_front()) else { return };
+        let Some(keys) = self.keys.filter(|_| self.may_take_keys() && self.is_in_front()) else { return };
         // A terminal that is open for reading only cannot be locked.
         if rustix::fs::fcntl_lock(keys, FlockOperation::NonBlockingLockExclusive) == Err(rustix::io::Errno::AGAIN) {
             return;
@@ -84,6 +102,7 @@ impl Screen {
         raw.make_raw();
         if rustix::termios::tcsetattr(keys, OptionalActions::Now, &raw).is_ok() {
             self.before = Some(before);
+            self.pressed = [false; 3];
         }
     }
 
@@ -113,15 +132,35 @@ impl Screen {
 
     /// Whether this client may still try to read the keys.
     pub fn may_take_keys(&self) -> bool {
-        self.keys.is_some() && self.before.is_none()
+        self.wanted && self.keys.is_some() && self.before.is_none()
     }
 
-    /// The next keys; empty at the end of the terminal.
-    pub fn typed(&self) -> Vec<u8> {
+    /// The next keys; empty at the end of the terminal. None if another program has read them.
+    pub fn typed(&mut self) -> Option<Vec<u8>> {
         let mut piece = vec![0; PIECE];
-        let count = self.keys().and_then(|keys| rustix::io::read(keys, &mut piece).ok()).unwrap_or(0);
+        let keys = self.keys()?;
+        let count = match rustix::io::read(self.unblocked_keys.as_ref().map_or(keys, AsFd::as_fd), &mut piece) {
+            Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => return None,
+            count => count.unwrap_or(0),
+        };
         piece.truncate(count);
-        piece
+        if let Some(before) = self.before.as_ref().filter(|before| before.local_modes.contains(LocalModes::ISIG)) {
+            for (pressed, (_, index)) in self.pressed.iter_mut().zip(KEYS) {
+                *pressed |= piece.contains(&before.special_codes[index]);
+            }
+        }
+        Some(piece)
+    }
+
+    /// Sends the signal that a key has meant to the other processes of this one's group, as the
+    /// terminal itself would have done: the key was taken from it. The settings of the command's
+    /// terminal do not make another key mean a signal here.
+    pub fn signal_group(&mut self, number: u8) {
+        let key = KEYS.iter().position(|(signal, _)| signal.as_raw() == i32::from(number));
+        let Some(key) = key.filter(|&key| std::mem::take(&mut self.pressed[key])) else { return };
+        if self.keys().map(rustix::termios::tcgetpgrp) == Some(Ok(rustix::process::getpgrp())) {
+            let _ = rustix::process::kill_current_process_group(KEYS[key].0);
+        }
     }
 
     /// Stops reading keys for good.
@@ -144,15 +183,26 @@ impl Screen {
     /// # Errors
     /// When the terminal has gone.
     pub fn flush(&mut self) -> Result<()> {
-        while !self.waiting.is_empty() {
-            match rustix::io::write(self.place(), &self.waiting) {
-                Ok(count) => drop(self.waiting.drain(..count)),
+        loop {
+            let ends_lines = self.ends_lines();
+            let shown = shown(&self.waiting, ends_lines);
+            if shown.is_empty() {
+                return Ok(());
+            }
+            let bytes: Vec<u8> = shown.iter().map(|&(_, byte)| byte).collect();
+            match rustix::io::write(self.place(), &bytes) {
+                Ok(count) => drop(self.waiting.drain(..count.checked_sub(1).map_or(0, |last| shown[last].0 + 1))),
                 Err(rustix::io::Errno::INTR) => {}
-                Err(rustix::io::Errno::AGAIN) => break,
+                Err(rustix::io::Errno::AGAIN) => return Ok(()),
                 Err(errno) => return Err(errno).context("cannot write to the terminal"),
             }
         }
-        Ok(())
+    }
+
+    /// Whether the local terminal makes \r\n of each \n.
+    fn ends_lines(&self) -> bool {
+        let modes = OutputModes::OPOST | OutputModes::ONLCR;
+        rustix::termios::tcgetattr(self.shown).is_ok_and(|settings| settings.output_modes.contains(modes))
     }
 
     /// Where output is written to.
@@ -162,7 +212,7 @@ impl Screen {
 
     /// Whether output waits for room.
     pub fn is_full(&self) -> bool {
-        !self.waiting.is_empty()
+        !self.waiting.is_empty() && self.waiting != b"\r"
     }
 
     /// Whether a line can be written without waiting.
@@ -178,15 +228,44 @@ impl Screen {
     }
 }
 
+/// The bytes that are written to the terminal, and their places in the output. A terminal that adds
+/// \r itself gets \n for each \r\n; it gets a \r at the end once the next byte is known.
+fn shown(output: &[u8], ends_lines: bool) -> Vec<(usize, u8)> {
+    let is_of_end = |at: usize| output[at] == b'\r' && output.get(at + 1).is_none_or(|&next| next == b'\n');
+    output.iter().copied().enumerate().filter(|&(at, _)| !ends_lines || !is_of_end(at)).collect()
+}
+
 /// The terminal opened once more. Its own description is shared with other programs, which expect
-/// their writes to wait.
-fn unblocked(terminal: BorrowedFd<'_>) -> Option<OwnedFd> {
-    let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+/// their reads and writes to wait.
+fn unblocked(terminal: BorrowedFd<'_>, access: OFlags) -> Option<OwnedFd> {
+    let flags = access | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     rustix::fs::open(format!("/proc/self/fd/{}", terminal.as_raw_fd()), flags, Mode::empty()).ok()
 }
 
 impl Drop for Screen {
     fn drop(&mut self) {
         self.leave_keys();
+        // A \r that nothing follows.
+        let _ = rustix::io::write(self.place(), &self.waiting);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::shown;
+
+    fn text(output: &str, ends_lines: bool) -> String {
+        shown(output.as_bytes(), ends_lines).into_iter().map(|(_, byte)| char::from(byte)).collect()
+    }
+
+    #[test]
+    fn ends_of_lines_are_those_of_the_terminal() {
+        for (output, shown) in
+            [("a\r\nb\r\n", "a\nb\n"), ("a\rb\n", "a\rb\n"), ("a\r", "a"), ("\r\r\n", "\r\n"), ("", "")]
+        {
+            assert_eq!(text(output, true), shown);
+            assert_eq!(text(output, false), output);
+        }
+        assert_eq!(shown(b"a\r\nb", true)[1], (2, b'\n'));
     }
 }

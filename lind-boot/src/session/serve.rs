@@ -34,7 +34,7 @@ pub fn serve(start: Start) -> Result<(), Failure> {
     let learn = start.learn.map(|file| (file, format!("session {name}")));
     sandbox::run_session(&options, learn, |surroundings, denials, Meters { used, lent }| {
         let meter = Meter::new(used);
-        attendant(About { name, idle, ask, surroundings, denials, meter, lent, ready: Some(ready), parent })
+        attendant(About { name, idle, ask, surroundings, denials, meter, lent, ready: Some(ready), parent, held: None })
     })
     .map(|never: Infallible| match never {})
 }
@@ -63,8 +63,18 @@ pub fn run_asking(run: &RunOptions) -> Result<Option<Infallible>, Failure> {
         let orders = Orders::new(ours)?;
         let meter = Meter::new(used);
         let ask = run.options.ask;
-        let about =
-            About { name, idle: None, ask, surroundings, denials, meter, lent: Vec::new(), ready: None, parent: None };
+        let about = About {
+            name,
+            idle: None,
+            ask,
+            surroundings,
+            denials,
+            meter,
+            lent: Vec::new(),
+            ready: None,
+            parent: None,
+            held: None,
+        };
         Ok(Box::new(move |kernel| {
             std::mem::forget((theirs, open_end));
             Server::new(kernel, listener, orders, about).start()

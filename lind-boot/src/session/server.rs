@@ -5,6 +5,7 @@
 //! it only gets news, through the first program.
 
 mod clients;
+mod container;
 mod denials;
 mod ending;
 mod follow;
@@ -36,6 +37,7 @@ use super::parent::Parent;
 use crate::launch::denials::Denials;
 use crate::sandbox::{Lent, Surroundings};
 use clients::Client;
+pub use container::Held;
 use jobs::Helper;
 use states::Loan;
 pub use stats::Meter;
@@ -63,6 +65,8 @@ pub struct About {
     pub ready: Option<File>,
     /// The process that it ends with.
     pub parent: Option<Parent>,
+    /// The process of a container.
+    pub held: Option<Held>,
 }
 
 /// The server.
@@ -104,6 +108,8 @@ enum Source {
     Client(u64),
     /// The terminal of a command.
     Terminal(u32),
+    /// A program that wants what is typed there.
+    Keys(u32),
     /// A pipe of a command.
     Pipes(u32),
     /// A program that serves requests for files.
@@ -181,6 +187,7 @@ impl Server {
                 Source::Denials => {}
                 Source::Client(number) => self.attend(number, ready),
                 Source::Terminal(id) => self.relay(id),
+                Source::Keys(id) => self.ask_for_keys(id),
                 Source::Pipes(id) => self.pump(id),
                 Source::Helper(id) => self.hear_helper(id),
                 // Followers get the news below.
@@ -188,6 +195,7 @@ impl Server {
                 Source::Overlay(at) => self.hear_overlay(at),
             }
         }
+        self.tell_keys();
         self.follow_all();
         self.tell_denials();
         self.tell_questions();
@@ -245,6 +253,8 @@ impl Server {
                 full.extend(command.client.filter(|_| terminal.is_full()));
                 let flags = reads(space > 0) | room(terminal.waits());
                 all.push((Source::Terminal(id), terminal.as_fd(), flags));
+                let asks = command.events && command.output.is_none();
+                all.extend(terminal.wanted().filter(|_| asks).map(|keys| (Source::Keys(id), keys, PollFlags::IN)));
             }
             all.extend(command.pipes.waits().map(|input| (Source::Pipes(id), input, PollFlags::OUT)));
             // A pipe that nobody writes to any more is always ready.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use anyhow::{Context, Result, anyhow, ensure};
 use lind_abi::layout::Winsize;
 use lind_kernel::Kernel;
-use lind_kernel::terminal::Served;
+use lind_kernel::terminal::{Key, Served};
 
 use super::request;
 use super::wire::FILES;
@@ -26,6 +26,10 @@ pub struct Terminal {
     served: Served,
     /// Input that the command has not read.
     typed: VecDeque<u8>,
+    /// The keys that have meant signals, since `keys` was asked.
+    keys: Vec<Key>,
+    /// Whether the client knows that what is typed is wanted.
+    asked: bool,
 }
 
 impl Terminal {
@@ -37,7 +41,7 @@ impl Terminal {
         let served = Served::open(kernel, wanted.size, wanted.settings.as_ref()).map_err(|errno| {
             anyhow!("cannot create a pseudoterminal for the command: {errno}; give it pipes or files instead")
         })?;
-        Ok(Terminal { served, typed: VecDeque::new() })
+        Ok(Terminal { served, typed: VecDeque::new(), keys: Vec::new(), asked: false })
     }
 
     /// Adds input.
@@ -50,10 +54,18 @@ impl Terminal {
     pub fn flush(&mut self) {
         while !self.typed.is_empty() {
             match self.served.write(self.typed.as_slices().0) {
-                Ok(count) if count > 0 => drop(self.typed.drain(..count)),
+                Ok((count, keys)) if count > 0 => {
+                    self.typed.drain(..count);
+                    self.keys.extend(keys);
+                }
                 _ => return,
             }
         }
+    }
+
+    /// The keys that have meant signals since the last time.
+    pub fn keys(&mut self) -> Vec<Key> {
+        std::mem::take(&mut self.keys)
     }
 
     /// Whether input waits for room.
@@ -64,6 +76,17 @@ impl Terminal {
     /// Whether no more input should be read from the client.
     pub fn is_full(&self) -> bool {
         self.typed.len() >= AHEAD
+    }
+
+    /// A file that can be read as soon as a program wants what is typed, unless the client has been
+    /// asked for that.
+    pub fn wanted(&self) -> Option<BorrowedFd<'_>> {
+        (!self.asked).then(|| self.served.wanted())
+    }
+
+    /// Notes that the client is asked for what is typed.
+    pub fn ask(&mut self) {
+        self.asked = true;
     }
 
     /// Changes its size.

@@ -146,7 +146,7 @@ pub fn warm(options: &Warm) -> Result<(), Failure> {
 fn deliver(folder: &Path, options: &Warm) -> Result<(), Failure> {
     let delivery = Delivery::begin(folder)?;
     let counts = each(&programs(options)?, |path| delivery.add(path))?;
-    let list = delivery.end()?;
+    let list = delivery.end(options.packed.as_deref())?;
     if let Some(program) = &options.seal {
         seal_file(program, &list).with_context(|| program.display().to_string())?;
     }
@@ -271,7 +271,7 @@ mod tests {
     }
 
     fn warm(root: Option<PathBuf>, programs: Vec<PathBuf>) -> Warm {
-        Warm { root, deliver: None, seal: None, programs }
+        Warm { root, deliver: None, packed: None, seal: None, programs }
     }
 
     #[test]

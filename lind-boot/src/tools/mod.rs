@@ -5,5 +5,7 @@ pub mod cache;
 pub mod compile;
 pub mod doctor;
 pub mod explain;
+pub mod image;
+pub mod import;
 pub mod inspect;
 pub mod syscalls;

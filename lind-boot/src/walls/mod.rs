@@ -90,7 +90,7 @@ impl Report {
         if missing.is_empty() {
             Ok(())
         } else {
-            bail!("--require-confinement: these walls are not up: {}", missing.join(", "))
+            bail!("these walls cannot be put up on this host (`lind-boot doctor` says more): {}", missing.join(", "))
         }
     }
 }
@@ -115,6 +115,23 @@ pub fn change_root(root: &Path, in_namespace: bool) -> (Walls, &'static str) {
             (Walls::Openat2, OPENAT2)
         }
     }
+}
+
+/// Makes `root`, a mount, the root of this process and of its mount namespace. The other mounts lie
+/// below it, where no path leads: pseudoterminals are opened through the host's /dev, which has to
+/// stay mounted.
+///
+/// # Errors
+/// The host's error: there is no other way into a container.
+pub fn switch_root(root: &Path) -> Result<(Walls, &'static str)> {
+    let switch = || -> rustix::io::Result<()> {
+        rustix::process::chdir(root)?;
+        rustix::mount::mount_move(".", "/")?;
+        rustix::process::chroot(".")?;
+        rustix::process::chdir("/")
+    };
+    switch().with_context(|| format!("cannot change the root to {}", root.display()))?;
+    Ok((Walls::Chroot, "chroot to the root of the mounts"))
 }
 
 fn enter(root: &Path) -> rustix::io::Result<()> {

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use lind_engine::signal::host_signals;
 use lind_kernel::stdio;
 
-use super::Server;
+use super::{Held, Server};
 
 /// The signal that asks commands to end.
 const TERM: u8 = 15;
@@ -64,7 +64,9 @@ impl Server {
         let late = Instant::now() >= end;
         if late && self.closed {
             stdio::say_line("a grate did not end in time and is killed with the session");
-            std::process::exit(i32::from(crate::failure::FAILED));
+            let process = self.about.held.as_ref().and_then(Held::end);
+            let status = process.map_or(crate::failure::FAILED, |process| process.shell_code());
+            std::process::exit(i32::from(status));
         }
         if late {
             self.commands.kill_all();

@@ -4,10 +4,13 @@
 use std::collections::BTreeSet;
 use std::os::fd::AsFd;
 
+use lind_kernel::cage::signal::Origin;
+use lind_kernel::terminal::Key;
 use serde_json::{Value, json};
 
 use super::{Server, clients::Client};
 use crate::session::commands::Command;
+use crate::session::terminal::Terminal;
 use crate::session::wire;
 
 /// The most bytes that are read at once.
@@ -52,6 +55,36 @@ impl Server {
             }
         }
         self.feed(id);
+    }
+
+    /// Asks a client for what is typed.
+    pub(super) fn ask_for_keys(&mut self, id: u32) {
+        let Some(command) = self.commands.get(id) else { return };
+        let client = command.client;
+        command.terminal.iter_mut().for_each(Terminal::ask);
+        if let Some(client) = client {
+            self.tell(client, &json!({"reads": true}));
+        }
+    }
+
+    /// Tells clients that a key was a signal to the process group that their command began with:
+    /// to the host, they stand in its place. A key for a command that has not begun yet is a signal
+    /// when it begins.
+    pub(super) fn tell_keys(&mut self) {
+        for (id, Key { number, front }) in self.commands.keys() {
+            let Some(command) = self.commands.get(id) else { continue };
+            let (pid, client) = (command.pid, command.client);
+            if front != 0 && pid.is_some_and(|pid| pid.0 != front) {
+                continue;
+            }
+            let hears = command.events && command.output.is_none();
+            if front == 0 && pid.is_none() {
+                self.commands.signal(id, number, Origin::Terminal);
+            }
+            if let Some(client) = client.filter(|_| hears) {
+                self.tell(client, &json!({"key": number}));
+            }
+        }
     }
 
     /// Reads from the pipes of a command, and writes input that waits.

@@ -79,7 +79,14 @@ impl Server {
         self.helpers.insert(id, Helper { channel: Channel::new(ours)?, pid: None, job: None });
         let argv = WORDS.map(|word| word.as_bytes().to_vec());
         self.quiet = false;
-        self.orders.give(&Order { id, files: [number, -1, -1], directory: b"/", argv: &argv, envp: &[] });
+        self.orders.give(&Order {
+            id,
+            files: [number, -1, -1],
+            directory: b"/",
+            argv: &argv,
+            envp: &[],
+            identity: None,
+        });
         Ok(id)
     }
 

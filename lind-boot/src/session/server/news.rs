@@ -35,6 +35,7 @@ impl Server {
                 }
                 self.about.denials.started(id, Some(CageId(pid)));
                 self.commands.started(id, pid);
+                self.represent(id, CageId(pid));
                 self.tell_start(id, pid);
             }
             News::NoDirectory { id, errno } | News::NoProgram { id, errno } if self.helpers.contains_key(&id) => {
@@ -57,6 +58,7 @@ impl Server {
                 self.ended(id, word);
             }
             News::Stopped { pid, signal } => self.tell_of(pid, &json!({"stopped": signal})),
+            News::Loaded { id } => self.loaded(id),
             News::Continued { pid } => self.tell_of(pid, &json!({"continued": true})),
         }
     }
@@ -66,7 +68,12 @@ impl Server {
         let Some(command) = self.commands.get(id).filter(|command| command.events) else { return };
         match (command.output.is_some(), command.client) {
             (true, _) => self.tell_followers(id, &started),
-            (false, Some(client)) => self.tell(client, &started),
+            // A client of this version sends what is typed once it hears that it is read.
+            (false, Some(client)) => {
+                let mut started = started;
+                started["reads"] = false.into();
+                self.tell(client, &started);
+            }
             (false, None) => {}
         }
         self.leave_detached(id);
@@ -91,6 +98,12 @@ impl Server {
             (false, client) => client.into_iter().collect(),
         };
         let errno = Errno::from_raw(errno);
+        if never_lived {
+            self.about.denials.started(id, None);
+        }
+        if self.process_failed(id, what, errno, &clients) {
+            return self.commands.forget(id, never_lived);
+        }
         let status = match errno {
             Errno::ENOENT => 127,
             Errno::EAGAIN | Errno::ENOMEM => crate::failure::FAILED,
@@ -103,9 +116,6 @@ impl Server {
                 self.refuse(client, &anyhow!("{what}: {errno}"), status);
             }
         }
-        if never_lived {
-            self.about.denials.started(id, None);
-        }
         self.commands.forget(id, never_lived);
     }
 
@@ -115,6 +125,10 @@ impl Server {
             self.about.denials.forget(pid);
         }
         self.unused = Instant::now();
+        if self.about.held.is_some() {
+            self.process_ended(id, word);
+        }
+        let Some(command) = self.commands.get(id) else { return };
         if command.output.is_some() {
             // The note may be about another command that runs meanwhile; the first command that
             // ends reports it.

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow};
+use lind_abi::Errno;
 use lind_kernel::cage::signal::Origin;
 use lind_kernel::fd;
 use serde::Deserialize;
@@ -61,6 +62,9 @@ impl Server {
                 self.refuse(number, &anyhow!("no command has the number {id}"), crate::failure::FAILED)
             }
             Ok(Request::Exec(line)) => {
+                if let Some((why, errno)) = self.takes_none() {
+                    return self.refuse_with(number, why, crate::failure::FAILED, errno);
+                }
                 if let Err(why) = self.order(number, &line, files) {
                     self.refuse(number, &why, crate::failure::FAILED);
                 }
@@ -68,14 +72,20 @@ impl Server {
         }
     }
 
+    /// Why no command is taken now, if none is.
+    fn takes_none(&self) -> Option<(&'static str, Errno)> {
+        if self.ending.is_some() {
+            return Some(("the session is ending", Errno::ESHUTDOWN));
+        }
+        self.first.is_none().then_some(("the session is not ready yet", Errno::EAGAIN))
+    }
+
     /// Lets the first program start a command, and returns its number.
     ///
     /// # Errors
     /// When there is no room for one, or the session ends.
     pub(super) fn order(&mut self, client: u64, line: &Line, files: Vec<OwnedFd>) -> Result<u32> {
-        anyhow::ensure!(self.ending.is_none(), "the session is ending");
-        let first =
-            self.first.and_then(|first| self.kernel.cages.get(first)).context("the session is not ready yet")?;
+        self.check_identity(line)?;
         let wanted = line.terminal.as_ref();
         let terminal = wanted.map(|wanted| Terminal::open(&self.kernel, wanted)).transpose()?;
         let kept = line.kept.as_ref();
@@ -84,6 +94,28 @@ impl Server {
             None => Default::default(),
         };
         let files = terminal::files(line, terminal.as_ref(), theirs, files)?;
+        let id = self.order_with(client, line, terminal, files)?;
+        if let Some(command) = self.commands.get(id) {
+            command.pipes = pipes;
+            command.keep(kept);
+        }
+        Ok(id)
+    }
+
+    /// Lets the first program start a command on these files, and returns its number.
+    ///
+    /// # Errors
+    /// As for `order`.
+    pub(super) fn order_with(
+        &mut self,
+        client: u64,
+        line: &Line,
+        terminal: Option<Terminal>,
+        files: [Option<OwnedFd>; wire::FILES],
+    ) -> Result<u32> {
+        anyhow::ensure!(self.ending.is_none(), "the session is ending");
+        let first =
+            self.first.and_then(|first| self.kernel.cages.get(first)).context("the session is not ready yet")?;
         let place = files[2].as_ref().and_then(|file| file.try_clone().ok());
         let mut numbers = [-1; wire::FILES];
         for (number, file) in numbers.iter_mut().zip(files) {
@@ -97,14 +129,14 @@ impl Server {
         let id = self.commands.add(client, line.shown.clone(), line.timeout, line.events);
         let place = place.map(Arc::new);
         if let Some(command) = self.commands.get(id) {
-            (command.terminal, command.pipes) = (terminal, pipes);
-            command.keep(kept);
+            command.terminal = terminal;
             command.directory = directory.to_path_buf();
         }
         let envp = line.environment(&self.about.surroundings);
         let directory = directory.as_os_str().as_bytes();
         self.about.denials.expect(id, place);
-        self.orders.give(&Order { id, files: numbers, directory, argv: &line.argv, envp: &envp });
+        let identity = line.identity.as_ref();
+        self.orders.give(&Order { id, files: numbers, directory, argv: &line.argv, envp: &envp, identity });
         Ok(id)
     }
 

@@ -74,6 +74,9 @@ impl Server {
         if let Some(ask) = Ask::read(&value, &self.about.surroundings.workdir)? {
             return self.serve_files(number, ask, &body);
         }
+        if let Some(done) = self.about_container(number, &value) {
+            return done;
+        }
         match value["do"].as_str().context("do: expected a verb")? {
             "hello" => self.tell(
                 number,
@@ -193,7 +196,7 @@ impl Server {
 
     /// The command that a request names, which still runs.
     fn running(&mut self, value: &Value) -> Result<u32> {
-        let id = id(value)?;
+        let id = self.meant(id(value)?)?;
         if self.commands.get(id).is_some() {
             return Ok(id);
         }

@@ -8,10 +8,11 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, ensure};
 use lind_kernel::stdio;
 use lind_kernel::text::shown;
+use rustix::io::Errno;
 use serde_json::{Value, json};
 
 use super::files::path;
-use super::link::Link;
+use super::link::{Link, Refused};
 use super::outside::{Directory, Found, inside, stays_inside};
 use crate::cli::verbs::Cp;
 use crate::failure::Failure;
@@ -71,10 +72,34 @@ pub fn copy(cp: &Cp) -> Result<(), Failure> {
 }
 
 fn tell_skipped(answer: &Value) {
-    for name in answer["skipped"].as_array().into_iter().flatten() {
-        let name = wire::bytes(name).unwrap_or_default();
-        stdio::say_line(&format!("{}: left out, because it is not a file, a directory or a link", shown(&name)));
+    let named = answer["skipped"].as_array().map(Vec::as_slice).unwrap_or_default();
+    for name in named {
+        tell_left_out(&wire::bytes(name).unwrap_or_default());
     }
+    let others = answer["skips"].as_u64().unwrap_or(0).saturating_sub(named.len() as u64);
+    if others > 0 {
+        stdio::say_line(&format!("{others} more were left out for the same reason"));
+    }
+}
+
+fn tell_left_out(name: &[u8]) {
+    let name = shown(name);
+    stdio::say_line(&format!(
+        "{name}: left out, because it is not a file, a directory or a link, or has gone meanwhile"
+    ));
+}
+
+/// The errors of a file that has gone since its directory was read, or is of another kind.
+const GONE_HERE: [Errno; 4] = [Errno::NOENT, Errno::NOTDIR, Errno::LOOP, Errno::NXIO];
+const GONE_THERE: [&str; 5] = ["ENOENT", "ENOTDIR", "ELOOP", "EISDIR", "ENXIO"];
+
+fn has_gone_here(error: &anyhow::Error) -> bool {
+    error.root_cause().downcast_ref::<Errno>().is_some_and(|errno| GONE_HERE.contains(errno))
+}
+
+fn has_gone_there(error: &anyhow::Error) -> bool {
+    let errno = error.downcast_ref::<Refused>().and_then(|refused| refused.errno.as_deref());
+    errno.is_some_and(|errno| GONE_THERE.contains(&errno))
 }
 
 fn pack(link: &mut Link, from: &Path) -> Result<()> {
@@ -86,32 +111,40 @@ fn pack(link: &mut Link, from: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The path of a copy: in a directory that is there, it keeps its name.
+/// The name that a copy keeps in a directory that is there. None for `DIR/.`, by which the files of
+/// a directory are meant, without it.
+fn kept_name(from: &Path) -> Option<&OsStr> {
+    from.file_name().filter(|_| !from.as_os_str().as_bytes().ends_with(b"/."))
+}
+
+/// The path of a copy.
 fn landing(link: &mut Link, from: &Path, to: PathBuf) -> Result<PathBuf> {
     let found = link.ask(json!({"do": "stat", "path": path(&to), "follow": true}));
     let is_directory = found.is_ok_and(|answer| answer["stat"]["type"] == "directory");
-    match from.file_name().filter(|_| is_directory) {
+    match kept_name(from).filter(|_| is_directory) {
         Some(name) => Ok(to.join(name)),
         None => Ok(to),
     }
 }
 
 fn copy_in(link: &mut Link, from: &Path, to: &Path) -> Result<()> {
-    let from = link.changed()?.place_of(from)?;
-    let name = from.file_name().context("/: name a directory in it")?;
-    let to = landing(link, &from, to.to_owned())?;
-    copy_one_in(link, &Directory::of(&from)?, name, &to)
+    let place = link.changed()?.place_of(from)?;
+    let name = place.file_name().context("/: name a directory in it")?;
+    let to = if kept_name(from) == from.file_name() { landing(link, &place, to.to_owned())? } else { to.to_owned() };
+    let found = Directory::of(&place)?.look(name)?;
+    copy_one_in(link, name, found, &to)
 }
 
-/// Copies the file of this name in a directory of the host. A command may change the directory
-/// meanwhile: no link is followed.
-fn copy_one_in(link: &mut Link, at: &Directory, name: &OsStr, to: &Path) -> Result<()> {
-    let (mode, found) = at.look(name)?;
+/// Copies a file of the host. A command may change the directory meanwhile: no link is followed.
+fn copy_one_in(link: &mut Link, name: &OsStr, (mode, found): (u32, Found), to: &Path) -> Result<()> {
     match found {
         Found::Directory(directory, names) => {
             link.ask(json!({"do": "mkdir", "path": path(to), "parents": true, "mode": mode | 0o700}))?;
             for name in names {
-                copy_one_in(link, &directory, &name, &to.join(&name))?;
+                match directory.look(&name) {
+                    Err(error) if has_gone_here(&error) => tell_left_out(name.as_bytes()),
+                    found => copy_one_in(link, &name, found?, &to.join(&name))?,
+                }
             }
         }
         Found::Link(target) => {
@@ -121,10 +154,7 @@ fn copy_one_in(link: &mut Link, at: &Directory, name: &OsStr, to: &Path) -> Resu
         Found::File(file) => {
             link.upload(json!({"do": "write", "path": path(to), "mode": mode}), file)?;
         }
-        Found::Other => stdio::say_line(&format!(
-            "{}: left out, because it is not a file, a directory or a link",
-            shown(name.as_bytes())
-        )),
+        Found::Other => tell_left_out(name.as_bytes()),
     }
     Ok(())
 }
@@ -132,7 +162,7 @@ fn copy_one_in(link: &mut Link, at: &Directory, name: &OsStr, to: &Path) -> Resu
 fn copy_out(link: &mut Link, from: &Path, to: &Path) -> Result<()> {
     let found = link.ask(json!({"do": "stat", "path": path(from), "follow": true}))?["stat"].take();
     let to = link.changed()?.place_of(to)?;
-    let name = from.file_name().filter(|_| to.is_dir());
+    let name = kept_name(from).filter(|_| to.is_dir());
     let target = name.map_or_else(|| to.clone(), |name| to.join(name));
     let last = Path::new(target.file_name().with_context(|| format!("{}: has no name", to.display()))?);
     let parent = Directory::of(&target)?;
@@ -155,13 +185,23 @@ fn copy_tree(link: &mut Link, from: &Path, to: &Directory) -> Result<()> {
         let name = inside(&wire::bytes(&entry["name"]).context("the session has sent no name")?)?;
         let mode = entry["mode"].as_u64().and_then(|mode| u32::try_from(mode).ok()).unwrap_or(0o644);
         match entry["type"].as_str() {
+            Some("directory") if entry["errno"].as_str().is_some_and(|errno| GONE_THERE.contains(&errno)) => {
+                tell_left_out(name.as_os_str().as_bytes());
+            }
             Some("directory") => {
                 ensure!(entry["errno"].is_null(), "{}: cannot be read in the session", name.display());
                 to.make_directory(&name, mode)?;
             }
-            Some("file") => copy_bytes(link, &from.join(&name), to, &name, entry)?,
+            Some("file") => match copy_bytes(link, &from.join(&name), to, &name, entry) {
+                Err(error) if has_gone_there(&error) => tell_left_out(name.as_os_str().as_bytes()),
+                copied => copied?,
+            },
             Some("link") => {
-                let target = wire::bytes(&entry["target"]).unwrap_or_default();
+                // A link that has gone has no target any more.
+                let Some(target) = wire::bytes(&entry["target"]).filter(|target| !target.is_empty()) else {
+                    tell_left_out(name.as_os_str().as_bytes());
+                    continue;
+                };
                 let target = Path::new(OsStr::from_bytes(&target));
                 if stays_inside(&name, target) {
                     to.make_link(&name, target)?;
@@ -172,7 +212,7 @@ fn copy_tree(link: &mut Link, from: &Path, to: &Directory) -> Result<()> {
                     ));
                 }
             }
-            _ => tell_skipped(&json!({"skipped": [entry["name"]]})),
+            _ => tell_left_out(name.as_os_str().as_bytes()),
         }
     }
     Ok(())
@@ -194,6 +234,12 @@ pub fn copy_bytes(link: &mut Link, from: &Path, to: &Directory, name: &Path, ent
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_in_a_directory_has_no_name_of_its_own() {
+        let of = |word: &str| kept_name(Path::new(word)).map(|name| name.display().to_string()).unwrap_or_default();
+        assert_eq!([of("/a/b"), of("a/"), of("a/."), of("."), of(".."), of("a/.b")], ["b", "a", "", "", "", ".b"]);
+    }
 
     #[test]
     fn places_are_told_apart() {

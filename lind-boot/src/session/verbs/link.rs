@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 
-use anyhow::{Context, Result, anyhow, ensure};
+use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
 use crate::named::Changed;
@@ -16,6 +16,22 @@ use crate::session::wire::{self, Incoming, Message, SECOND};
 
 /// The bytes of a message that is one of several.
 pub const PIECE: usize = 1 << 20;
+
+/// An error that the session has answered.
+#[derive(Debug)]
+pub struct Refused {
+    why: String,
+    /// The name of the errno, if it is one of a call.
+    pub errno: Option<String>,
+}
+
+impl std::error::Error for Refused {}
+
+impl std::fmt::Display for Refused {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.why)
+    }
+}
 
 /// The connection.
 pub struct Link {
@@ -56,8 +72,11 @@ impl Link {
     pub fn receive(&mut self) -> Result<Message> {
         loop {
             if let Some(message) = self.incoming.next().context("the session sent something else than a message")? {
-                let why = message.value["error"].as_str().map(str::to_owned);
-                return why.map_or(Ok(message), |why| Err(anyhow!(why)));
+                let text = |key: &str| message.value[key].as_str().map(str::to_owned);
+                return match text("error") {
+                    None => Ok(message),
+                    Some(why) => Err(Refused { why, errno: text("errno") }.into()),
+                };
             }
             let there = self.incoming.receive(self.socket.as_fd()).context("cannot read from the session")?;
             ensure!(there, "the session has ended");

@@ -9,6 +9,7 @@ mod link;
 mod outside;
 mod policy;
 mod processes;
+mod prometheus;
 mod questions;
 mod states;
 mod stats;

@@ -120,9 +120,10 @@ impl Directory {
             FileType::RegularFile => {
                 // Another file may have the name by now.
                 let file = open(OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY)?;
-                let is_file = kind(rustix::fs::fstat(&file)?.st_mode) == FileType::RegularFile;
-                ensure!(is_file, "has changed meanwhile");
-                Found::File(File::from(file))
+                match kind(rustix::fs::fstat(&file)?.st_mode) {
+                    FileType::RegularFile => Found::File(File::from(file)),
+                    _ => Found::Other,
+                }
             }
             _ => Found::Other,
         };

@@ -6,6 +6,7 @@ use lind_kernel::text;
 use serde_json::{Value, json};
 
 use super::link::Link;
+use super::prometheus;
 use crate::cli::verbs::Stats;
 use crate::failure::{self, Failure};
 
@@ -35,7 +36,7 @@ pub fn print(stats: &Stats) -> Result<(), Failure> {
     if stats.json {
         return failure::print(&text::json(&format!("{answer}\n")));
     }
-    failure::print(&table(&answer))
+    failure::print(&if stats.prometheus { prometheus::text(&answer) } else { table(&answer) })
 }
 
 fn table(answer: &Value) -> String {

@@ -60,7 +60,8 @@ pub fn facts(mounts: &Report, landlock: &Report) -> Vec<Fact> {
     facts
 }
 
-fn namespaces(report: &Report) -> Fact {
+/// Whether a sandbox gets mounts of its own.
+pub fn namespaces(report: &Report) -> Fact {
     const NAME: &str = "mounts of its own";
     match (report.facts.get("mounts"), &report.failed) {
         (Some(0), _) => Fact::fine(NAME, "yes, with this user's rights"),
@@ -102,7 +103,8 @@ pub fn allowing_namespaces() -> String {
     }
 }
 
-fn version_of_landlock(report: &Report) -> Fact {
+/// The version of Landlock, and whether it has all that is promised.
+pub fn version_of_landlock(report: &Report) -> Fact {
     const NAME: &str = "Landlock";
     match report.facts.get("landlock") {
         Some(&version) if version >= SCOPES.0 => Fact::fine(NAME, format!("version {version}")),

@@ -6,6 +6,7 @@
 
 mod files;
 mod host;
+mod node;
 mod parts;
 mod table;
 mod trials;
@@ -110,6 +111,12 @@ pub fn run(options: &Doctor) -> Result<bool, Failure> {
         return parts::run(part, &target).map(|()| true);
     }
     let bait = Bait::new()?;
+    if let Some(node) = &options.node {
+        let facts = node::facts(node, bait.target());
+        drop(bait);
+        failure::print(&if options.json { table::json_of_node(&facts) } else { table::text_of(&facts) })?;
+        return Ok(!facts.iter().any(|fact| fact.less));
+    }
     let findings = Findings::of(bait.target());
     drop(bait);
     failure::print(&if options.json { table::json(&findings) } else { table::text(&findings) })?;

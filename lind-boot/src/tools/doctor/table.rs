@@ -5,18 +5,25 @@ use std::fmt::Write as _;
 use lind_kernel::text;
 use serde_json::{Map, Value, json};
 
+use super::host::Fact;
 use super::trials::Trial;
 use super::{Findings, Outcome, Wall};
 
-/// The table.
-pub fn text(findings: &Findings) -> String {
+/// Facts alone.
+pub fn text_of(facts: &[Fact]) -> String {
     let mut text = String::new();
-    for fact in &findings.facts {
+    for fact in facts {
         let _ = writeln!(text, "{:<18} {}", fact.name, text::shown(&fact.value));
         if let Some(advice) = &fact.advice {
             let _ = writeln!(text, "{:<18}   {}", "", text::shown(advice));
         }
     }
+    text
+}
+
+/// The table.
+pub fn text(findings: &Findings) -> String {
+    let mut text = text_of(&findings.facts);
     let _ = write!(text, "\n{:<28}", "tried");
     for wall in Wall::ALL {
         let _ = write!(text, " {:<10}", wall.name());
@@ -50,20 +57,27 @@ fn cell(outcome: Outcome) -> String {
     }
 }
 
+fn json_of(facts: &[Fact]) -> Vec<Value> {
+    let one = |fact: &Fact| json!({"name": fact.name, "value": fact.value, "advice": fact.advice, "holds": !fact.less});
+    facts.iter().map(one).collect()
+}
+
+/// The JSON about a node.
+pub fn json_of_node(facts: &[Fact]) -> String {
+    let all = json!({"holds": !facts.iter().any(|fact| fact.less), "node": json_of(facts)});
+    text::json(&format!("{all:#}\n"))
+}
+
 /// The JSON.
 pub fn json(findings: &Findings) -> String {
-    let facts: Vec<Value> = findings
-        .facts
-        .iter()
-        .map(|fact| json!({"name": fact.name, "value": fact.value, "advice": fact.advice, "holds": !fact.less}))
-        .collect();
     let mut trials = Map::new();
     for trial in Trial::ALL {
         let of_walls = Wall::ALL.map(|wall| (wall.name().to_owned(), outcome(findings.outcomes[&(trial, wall)])));
         trials.insert(trial.name().to_owned(), Value::Object(of_walls.into_iter().collect()));
     }
     let less: Vec<Value> = findings.less.iter().map(|(what, advice)| json!({"what": what, "advice": advice})).collect();
-    let all = json!({"holds": findings.less.is_empty(), "host": facts, "trials": trials, "less": less});
+    let all =
+        json!({"holds": findings.less.is_empty(), "host": json_of(&findings.facts), "trials": trials, "less": less});
     text::json(&format!("{all:#}\n"))
 }
 
