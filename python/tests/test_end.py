@@ -106,3 +106,37 @@ def test_a_sandbox_that_nobody_holds_ends() -> None:
     del sandbox
     gc.collect()
     until("the session ends", lambda: not is_alive(pid))
+
+
+FORKS = """
+    import time
+    from lind import Sandbox
+    sandbox = Sandbox(volumes={".": "overlay"})
+    sandbox.run("echo 1 >file", check=True)
+    forks = [sandbox.fork() for _ in range(2)]
+    print("forked", flush=True)
+    time.sleep(1000)
+"""
+
+
+def test_copies_of_a_killed_program_go_with_the_next_fork(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    copies = tmp_path / "state" / "lind" / "copies"
+    with Sandbox() as sandbox, sandbox.fork() as fork:
+        own = os.listdir(copies)
+        # The child of a fork leaves them alone.
+        child = os.fork()
+        if child == 0:
+            try:
+                fork.close()
+            finally:
+                os._exit(os.listdir(copies) != own)
+        assert os.waitpid(child, 0)[1] == 0 and os.listdir(copies) == own
+        with subprocess.Popen([sys.executable, "-c", textwrap.dedent(FORKS)], stdout=subprocess.PIPE, text=True) as killed:
+            assert killed.stdout is not None and killed.stdout.readline() == "forked\n"
+            assert len(os.listdir(copies)) == 3
+            killed.kill()
+        (copies / "file-of-somebody").write_text("")
+        with sandbox.fork():
+            assert len(os.listdir(copies)) == 3 and {*own, "file-of-somebody"} < {*os.listdir(copies)}
+    assert os.listdir(copies) == ["file-of-somebody"]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import os
+import subprocess
+import tarfile
 from pathlib import Path
 
 import pytest
 
-from lind import _images
+from lind import SandboxError, _images
 
 ANOTHER = 65534
 
@@ -46,3 +49,43 @@ def test_no_directory_of_another_user_is_used(tmp_path: Path, monkeypatch: pytes
     os.chown(link, ANOTHER, ANOTHER, follow_symlinks=False)
     for home in (theirs, link):
         assert tmp_path not in cache(monkeypatch, home).parents
+
+
+def archive(path: Path, **files: str) -> Path:
+    """An archive of an image, as scripts/wheel.py makes it."""
+    made = io.BytesIO()
+    with tarfile.open(fileobj=made, mode="w") as tar:
+        for name, text in files.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(text)
+            tar.addfile(member, io.BytesIO(text.encode()))
+    path.write_bytes(subprocess.run(["zstd", "-q", "-c"], input=made.getvalue(), capture_output=True, check=True).stdout)
+    return path
+
+
+@pytest.fixture
+def bundle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The directory of images of a wheel; the cache is beside it."""
+    images = tmp_path / "bundle" / "images"
+    images.mkdir(parents=True)
+    (images / "base.id").write_text("hash\n")
+    monkeypatch.setattr(_images, "BUNDLE", tmp_path / "bundle")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    return images
+
+
+def test_an_image_is_unpacked_once(tmp_path: Path, bundle: Path) -> None:
+    archive(bundle / "base.tar.zst", first="text", second="")
+    found = Path(_images.find(None) or "")
+    assert found == tmp_path / "lind-sandbox" / "base-hash"
+    assert sorted(path.name for path in found.iterdir()) == ["first", "second"]
+    (bundle / "base.tar.zst").unlink()
+    assert _images.find(None) == str(found)
+
+
+def test_an_image_that_cannot_be_unpacked_says_so(tmp_path: Path, bundle: Path) -> None:
+    """It leaves nothing."""
+    (bundle / "base.tar.zst").write_text("nothing")
+    with pytest.raises(SandboxError, match="cannot unpack .*base.tar.zst into "):
+        _images.find(None)
+    assert list((tmp_path / "lind-sandbox").iterdir()) == []

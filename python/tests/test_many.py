@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
 import threading
 import time
 import traceback
@@ -166,3 +167,20 @@ def test_a_session_that_stands_still_is_noticed(monkeypatch: pytest.MonkeyPatch,
         finally:
             os.kill(pid, 18)
         assert sandbox.run("echo back").stdout == "back\n"
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="its asyncio loses cancellations")
+async def test_an_operation_that_is_cancelled_ends() -> None:
+    async with AsyncSandbox() as sandbox:
+        ends = set()
+        for steps in range(40):
+            task = asyncio.create_task(sandbox.stats())
+            for _ in range(steps):
+                await asyncio.sleep(0)
+            had_ended = task.done()
+            task.cancel()
+            (_,) = await asyncio.gather(task, return_exceptions=True)
+            assert task.cancelled() is not had_ended
+            ends.add(had_ended)
+        assert False in ends
+        assert (await sandbox.run("echo 1", check=True)).stdout == "1\n"

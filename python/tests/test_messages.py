@@ -8,8 +8,9 @@ import random
 import pytest
 
 from lind._messages import MOST, PIECE, Decoder, ProtocolError, encode, pieces, text, word
+from lind._reading import read_end, read_file
 from lind.errors import CommandError, DeniedError, FileError, NotFoundError, RequestError, refusal
-from lind.results import Result, read_end, read_file
+from lind.results import Result
 
 
 def joined(**keys: object) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -22,6 +23,26 @@ def test_generated_files_are_current() -> None:
 def test_all_names_are_there() -> None:
     assert all(hasattr(lind, name) for name in lind.__all__)
     assert (Path(lind.__file__).parent / "py.typed").exists()
+
+
+# Tools of the tests of adapters, and those that run them.
+OF_TESTS = {"docker", "hatchling", "langchain-tests", "pytest", "pytest-asyncio", "setuptools", "typing_extensions"}
+
+
+def names(requirements: list[str]) -> set[str]:
+    """The distributions that requirements name."""
+    return {re.split(r"[^\w.-]", requirement)[0] for requirement in requirements}
+
+
+def test_an_extra_installs_what_its_example_and_tests_import() -> None:
+    project, tests = (HERE / "pyproject.toml").read_text(), HERE / "tests" / "adapters"
+    extras = {name: names(re.findall(r'"(.+?)"', rest)) for name, rest in re.findall(r"^([\w-]+) = \[(.*)\]$", project.split("[project.optional-dependencies]")[1].split("\n[")[0], re.MULTILINE)}
+    adapters = [path.stem for path in sorted(tests.glob("*.in")) if not path.stem.endswith(".sdist")]
+    assert len(adapters) > 5
+    for adapter in adapters:
+        extra = "inspect" if adapter == "inspect_ai" else adapter.replace("_", "-")
+        pinned = [line for line in (tests / f"{adapter}.in").read_text().splitlines() if not line.startswith("#")]
+        assert extras[extra] == names(pinned) - OF_TESTS, adapter
 
 
 def test_errors_are_one_tree() -> None:

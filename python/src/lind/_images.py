@@ -1,7 +1,7 @@
 """The images that wheels bring: the directories with the tools of sandboxes.
 
-A wheel cannot hold links, and an image has hundreds. So it is a tar, unpacked into the user's cache when it is first used. `images/NAME.tar` beside the
-runner is the image NAME, `images/NAME.id` its hash; other wheels add their own.
+A wheel cannot hold links, and an image has hundreds. So it is an archive, which the runner unpacks into the user's cache when it is first used:
+`images/NAME.tar.zst` beside the runner. `images/NAME.id` is its hash; other wheels add their own.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ from __future__ import annotations
 import os
 import shutil
 import stat
-import tarfile
+import subprocess
 import tempfile
 import time
 from pathlib import Path
 
-from ._runtime import BUNDLE
+from ._runtime import BUNDLE, program
 from .errors import SandboxError
 
 # The image of the wheel itself.
@@ -28,15 +28,22 @@ def find(wanted: str | os.PathLike[str] | None) -> str | None:
     if wanted is not None and os.sep in os.fspath(wanted):
         return os.fspath(wanted)
     name = BASE if wanted is None else os.fspath(wanted)
-    tar = BUNDLE / "images" / f"{name}.tar"
-    if not tar.exists():
+    images = BUNDLE / "images"
+    known = images / f"{name}.id"
+    if not known.exists():
         return None if wanted is None else os.fspath(wanted)
-    target = _cache() / f"{name}-{tar.with_suffix('.id').read_text().strip()}"
+    target = _cache() / f"{name}-{known.read_text().strip()}"
     if target.exists():
         os.utime(target)
     else:
-        _unpack(tar, target)
+        _unpack(images / f"{name}.tar.zst", target)
     return str(target)
+
+
+def environment(wanted: str | os.PathLike[str] | None) -> dict[str, str]:
+    """The environment of lind-boot where it runs a tool of its own, which needs an image."""
+    image = find(wanted)
+    return dict(os.environ) if image is None or wanted is None and "LIND_ROOT" in os.environ else os.environ | {"LIND_ROOT": image}
 
 
 def _cache() -> Path:
@@ -63,19 +70,16 @@ def _keeps_its_entries(path: Path) -> bool:
     return path.lstat().st_uid in trusted and target.st_uid in trusted and not by_others
 
 
-def _unpack(tar: Path, target: Path) -> None:
+def _unpack(archive: Path, target: Path) -> None:
     """Unpacks an image in one step, as others see it."""
     for old in target.parent.iterdir():
         if time.time() - old.lstat().st_mtime > OLD:
             shutil.rmtree(old, ignore_errors=True)
     new = Path(tempfile.mkdtemp(prefix=".new-", dir=target.parent))
     try:
-        with tarfile.open(tar) as archive:
-            # It comes with this package. Older versions of Python have no filters.
-            if hasattr(tarfile, "fully_trusted_filter"):
-                archive.extractall(new, filter="fully_trusted")
-            else:
-                archive.extractall(new)
+        done = subprocess.run([program(), "unpack-image", archive, new], stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", check=False)
+        if done.returncode:
+            raise SandboxError(done.stderr.strip() or f"cannot unpack {archive}: status {done.returncode} of {program()}")
         new.chmod(0o755)
         try:
             new.rename(target)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TypedDict
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, TypedDict
 
 from ._runtime import program
 
@@ -155,9 +156,38 @@ class Options:
         pairs += [(name, os.fspath(value) if isinstance(value, os.PathLike) else str(value)) for name, value in one.items() if value is not None]
         return [f"--{name}={value}" for name, value in pairs] + (["--read-only"] if self.read_only else [])
 
+    def pairs(self) -> dict[str, str]:
+        """The volumes: directories of the host, and how each is seen."""
+        return _volumes(self.volumes)
+
+    def at(self, place: str | None) -> Options:
+        """The same options, with volumes that mean the same from every directory. `place` is the one that they have been given in."""
+        return self if place is None else replace(self, volumes={os.path.join(place, host): how for host, how in self.pairs().items()})
+
     def limits(self) -> dict[str, str]:
         """The limits, by the names that sessions know."""
         return limits(self.memory, self.cpu, self.processes, self.open_files, self.disk)
+
+
+def keywords(options: Options) -> dict[str, Any]:
+    """The options as keywords of a sandbox."""
+    return {field.name: getattr(options, field.name) for field in fields(options)}
+
+
+# How a volume is seen, behind the directory of the host: its path for commands, if that is another.
+GUEST = re.compile(r"(/.*?):(?:ro|rw|overlay(?:=.*)?)", re.DOTALL)
+
+
+def guest_of(host: str, how: str) -> str:
+    """The path at which commands see a volume.
+
+    >>> guest_of("/a/./b", "ro"), guest_of("/a", "/b:overlay=/state:main")
+    ('/a/b', '/b')
+    """
+    found = GUEST.fullmatch(how)
+    if found is not None:
+        return os.path.normpath(found[1])
+    return os.path.realpath(host) if os.pardir in host.split(os.sep) else os.path.abspath(host)
 
 
 def limits(memory: Amount | None, cpu: Amount | None, processes: int | None, open_files: int | None, disk: Amount | None) -> dict[str, str]:

@@ -47,10 +47,11 @@ async def test_much_input_waits_for_the_command() -> None:
 
 async def test_terminal() -> None:
     async with AsyncSandbox() as sandbox, await sandbox.start(["bash", "--norc"], pty=(80, 24)) as process:
-        await process.write("stty size; [ -t 0 ] && echo is a terminal''\n")
+        # A shell at its prompt may write back the size that it has read a moment before.
+        await process.write("stty size; [ -t 0 ] && echo is a terminal''; read; stty size; echo resized''\n")
         assert b"24 80" in await read_until(process, b"terminal\r\n")
         await process.resize(100, 30)
-        await process.write("stty size; echo resized''\n")
+        await process.write("\n")
         assert b"30 100" in await read_until(process, b"resized\r\n")
         await process.write("exit 7\n")
         assert (await process.wait(timeout=20)).exit_code == 7

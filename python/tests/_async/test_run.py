@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lind import AsyncSandbox, CommandError, CommandNotStarted, TimeoutExpired
+from lind import AsyncSandbox, CommandError, CommandNotStarted, RequestError, TimeoutExpired
 
 
 async def test_output_and_status() -> None:
@@ -17,6 +17,16 @@ async def test_output_and_status() -> None:
         assert result.timed_out is None and result.wall > 0
         result = await sandbox.run(["printf", "%s|", "a b", "*", "$HOME"])
         assert (result.ok, result.stdout) == (True, "a b|*|$HOME|")
+
+
+async def test_a_command_that_is_too_long_is_not_started() -> None:
+    async with AsyncSandbox() as sandbox:
+        with pytest.raises(CommandNotStarted, match="too long") as why:
+            await sandbox.run("echo " + "x" * (5 << 20))
+        assert (why.value.status, why.value.errno) == (126, "E2BIG")
+        with pytest.raises(RequestError, match="too long"):
+            await sandbox.files.stat("x" * (5 << 20))
+        assert (await sandbox.run("echo and goes on")).ok
 
 
 async def test_signal() -> None:

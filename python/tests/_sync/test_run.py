@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lind import Sandbox, CommandError, CommandNotStarted, TimeoutExpired
+from lind import Sandbox, CommandError, CommandNotStarted, RequestError, TimeoutExpired
 
 
 def test_output_and_status() -> None:
@@ -18,6 +18,16 @@ def test_output_and_status() -> None:
         assert result.timed_out is None and result.wall > 0
         result = sandbox.run(["printf", "%s|", "a b", "*", "$HOME"])
         assert (result.ok, result.stdout) == (True, "a b|*|$HOME|")
+
+
+def test_a_command_that_is_too_long_is_not_started() -> None:
+    with Sandbox() as sandbox:
+        with pytest.raises(CommandNotStarted, match="too long") as why:
+            sandbox.run("echo " + "x" * (5 << 20))
+        assert (why.value.status, why.value.errno) == (126, "E2BIG")
+        with pytest.raises(RequestError, match="too long"):
+            sandbox.files.stat("x" * (5 << 20))
+        assert (sandbox.run("echo and goes on")).ok
 
 
 def test_signal() -> None:

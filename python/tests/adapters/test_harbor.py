@@ -149,9 +149,19 @@ async def test_a_link_of_the_guest_leads_no_download_astray(env: LindEnvironment
     secret = tmp_path / "secret"
     secret.write_text("of the host\n")
     await run(env, f"mkdir d && ln -s {secret} d/file && ln -s {tmp_path} d/folder")
-    with pytest.raises(Exception, match="link|outside"):
-        await env.download_dir("/app/d", tmp_path / "target")
-    assert not (tmp_path / "target" / "file").exists()
+    target = tmp_path / "target"
+    await env.download_dir("/app/d", target)
+    assert list(target.iterdir()) == []
+    # A link that an earlier download has made, or somebody else, leads nowhere either.
+    await run(env, "mkdir d/sub && ln -s sub d/inner")
+    await env.download_dir("/app/d", target)
+    (target / "outer").symlink_to(tmp_path)
+    await run(env, "rm d/inner && mkdir d/inner d/outer && echo x | tee d/inner/new d/outer/secret")
+    for _ in range(2):
+        with pytest.raises(Exception, match="not a directory"):
+            await env.download_dir("/app/d", target)
+        await run(env, "rm -rf d/inner")
+    assert not (target / "sub" / "new").exists()
     with pytest.raises(Exception, match="No such file|link"):
         await env.download_file("/app/d/file", tmp_path / "copy")
     assert secret.read_text() == "of the host\n"

@@ -88,7 +88,7 @@ def test_the_directory_of_a_command_goes_before_that_of_the_options() -> None:
 def test_a_directory_that_does_not_exist(env: LindEnvironment) -> None:
     done = env.execute({"command": "pwd"}, cwd="/not/there")
     assert done["returncode"] == -1
-    assert "working directory: No such file" in done["exception_info"]
+    assert "working directory /not/there: No such file" in done["exception_info"]
 
 
 def test_a_command_that_takes_too_long(env: LindEnvironment) -> None:

@@ -169,12 +169,19 @@ def test_code_that_takes_too_long_is_ended() -> None:
         ("import os\nfor fd in range(3, 20):\n  try: os.write(fd, b'\\xff\\xff\\xff\\xff')\n  except OSError: pass", "answered too much"),
         ("import os\nfor fd in range(3, 20):\n  try: os.write(fd, b'\\0\\0\\0\\x02[]')\n  except OSError: pass", "not answered as it should"),
         ("import os\nfor fd in range(3, 20):\n  try: os.write(fd, b'\\0\\0\\0\\x02{{')\n  except OSError: pass", "The interpreter has ended"),
+        ("import os\nfor fd in range(3, 20):\n  try: os.write(fd, b'\\0\\x01\\0\\0' + b'[' * 65536)\n  except OSError: pass", "The interpreter has ended"),
     ],
 )
 def test_an_interpreter_that_is_gone_or_lies_is_replaced(executor: LindExecutor, code: str, why: str) -> None:
     with pytest.raises(AgentError, match=why):
         executor(code)
     assert executor("6 * 7").output == "42"
+
+
+def test_an_answer_that_is_nested_deeply_is_an_error_of_the_code(executor: LindExecutor) -> None:
+    code = "class FinalAnswerException(Exception): value = 'safe:' + '[' * 100_000\nraise FinalAnswerException"
+    with pytest.raises(AgentError, match="nested too deeply"):
+        executor(code)
 
 
 def test_modules_of_the_library_need_no_installation_and_others_do() -> None:

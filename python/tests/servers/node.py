@@ -1,4 +1,5 @@
-"""The programs from npm with which `lind mcp` is tested, and a Node.js that runs them, in build/python/node. `npm ci` gets what package-lock.json pins."""
+"""The programs from npm with which `lind mcp` is tested, and a Node.js that runs them, in build/python/node. `npm install`
+gets what package-lock.json pins; `npm ci` would refuse a lock that lacks an optional package which the registry has not."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ def get_programs() -> Path | None:
     TARGET.mkdir(parents=True)
     for name in ("package.json", "package-lock.json"):
         shutil.copy(HERE / name, TARGET)
-    command = [npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]
+    command = [npm, "install", "--no-save", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]
     if subprocess.run(command, cwd=TARGET, stdout=subprocess.DEVNULL, check=False).returncode:
         return None
     installed.write_text(wanted)

@@ -19,8 +19,9 @@ from mcp import Client, StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CallToolResult, ElicitRequestParams, ElicitResult
 
+from lind import AsyncSandbox
+from lind._options import Options
 from lind.servers.mcp import arguments
-from lind.servers.mcp.questions import sandbox
 from lind.servers.mcp.server import serving
 
 SERVER = [sys.executable, "-m", "lind.mcp"]
@@ -50,8 +51,9 @@ async def connected(era: str, *options: str, user: User | None = None) -> AsyncI
     """A client of a server in this process, which is made as the command makes it."""
     given = arguments.parse(options)
     async with AsyncExitStack() as stack:
-        made, known = sandbox(arguments.options(given), given.ask)
-        server, _ = await stack.enter_async_context(serving(await stack.enter_async_context(made), known, given.max_output))
+        chosen = arguments.options(given)
+        sandbox = await stack.enter_async_context(AsyncSandbox(**chosen))
+        server, _ = await stack.enter_async_context(serving(sandbox, Options(**chosen), given.max_output))
         yield await stack.enter_async_context(Client(server, mode=era, elicitation_callback=user, read_timeout_seconds=120))
 
 

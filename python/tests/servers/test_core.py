@@ -129,7 +129,7 @@ async def read(data: bytes) -> dict[str, Any]:
 
 async def test_bodies() -> None:
     assert await read(b"") == {} and await read(b'{"a": 1}') == {"a": 1}
-    for wrong, status in ((b"[1]", 400), (b"{", 400), (b"\xff", 400), (b"[" * 4000, 400), (b" " * 6000, 413)):
+    for wrong, status in ((b"[1]", 400), (b"{", 400), (b"\xff", 400), (b"[" * 4000, 400), (b" " * 6000, 413), (b'{"a": "\\ud800"}', 400)):
         with pytest.raises(Refusal) as caught:
             await read(wrong)
         assert caught.value.status == status

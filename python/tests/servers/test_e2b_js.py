@@ -40,4 +40,4 @@ def test_the_client_in_javascript(tmp_path: Path) -> None:
     folder = installed()
     with server(tmp_path) as (_, variables):
         done = subprocess.run(["node", "--test", "e2b.mjs"], cwd=folder, env=os.environ | variables, capture_output=True, text=True, timeout=300, check=False)
-    assert done.returncode == 0 and "# fail 0" in done.stdout and "# pass 6" in done.stdout, done.stdout + done.stderr
+    assert done.returncode == 0 and "# fail 0" in done.stdout and "# pass 7" in done.stdout, done.stdout + done.stderr

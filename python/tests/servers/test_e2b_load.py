@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import http.client
 import json
-import os
 import signal
+import socket
 import struct
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -17,24 +18,10 @@ import pytest
 e2b = pytest.importorskip("e2b")
 pytest.importorskip("connectrpc")
 
-from e2b import Sandbox
+from e2b import AsyncSandbox, Sandbox
 
 from .e2b_server import pointed, server
-
-# More than the server, the session and the sockets between them hold.
-MUCH = 64 << 20
-
-
-def resident(pid: int) -> int:
-    """The bytes of memory that a process has."""
-    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-
-
-def until(what: str, holds: Callable[[], bool]) -> None:
-    limit = time.monotonic() + 60
-    while not holds():
-        assert time.monotonic() < limit, what
-        time.sleep(0.05)
+from .loads import GROWTH, IS_LONG, MUCH, is_alive, resident, sessions, until
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +47,7 @@ def test_a_client_that_does_not_read(running: tuple[int, dict[str, str]]) -> Non
         connection, answer = start(variables, sandbox, f"head -c {MUCH} /dev/zero; echo done >end")
         time.sleep(3)
         # The command waits, the server keeps little, and others are served.
-        assert not sandbox.files.exists("end") and resident(pid) - before < 24 << 20
+        assert not sandbox.files.exists("end") and resident(pid) - before < GROWTH
         assert sandbox.commands.run("echo others").stdout == "others\n"
         total = 0
         while piece := answer.read(1 << 20):
@@ -81,6 +68,21 @@ def test_a_client_that_disconnects(running: tuple[int, dict[str, str]]) -> None:
         until("nobody holds it", lambda: not sandbox.commands.list())
 
 
+@pytest.mark.parametrize("kind", ["application/octet-stream", "multipart/form-data; boundary=edge"])
+def test_an_upload_that_is_cut_off(running: tuple[int, dict[str, str]], kind: str) -> None:
+    """The file has what has come, and the server says nothing of it in its log."""
+    _, variables = running
+    where = urlsplit(variables["E2B_SANDBOX_URL"])
+    head = b'--edge\r\nContent-Disposition: form-data; name="file"; filename="part"\r\n\r\n' if "form" in kind else b""
+    with Sandbox.create(timeout=300) as sandbox:
+        with socket.create_connection((where.hostname or "", where.port or 0)) as connection:
+            headers = {"Host": where.netloc, "Content-Type": kind, "Content-Length": str(8 << 20), **sandbox.connection_config.sandbox_headers}
+            lines = ["POST /files?path=part HTTP/1.1", *(f"{name}: {value}" for name, value in headers.items()), "", ""]
+            connection.sendall("\r\n".join(lines).encode() + head + b"x" * (3 << 20))
+            until("a part is written", lambda: sandbox.files.exists("part"))
+        assert sandbox.files.read("part", format="bytes").strip(b"x") == b""
+
+
 def test_much_output(running: tuple[int, dict[str, str]]) -> None:
     pid, _ = running
     with Sandbox.create(timeout=300) as sandbox:
@@ -91,27 +93,8 @@ def test_much_output(running: tuple[int, dict[str, str]]) -> None:
             nonlocal count
             count += len(text)
 
-        sandbox.commands.run(f"head -c {MUCH} /dev/zero", on_stdout=add, timeout=200, retain_output=False)
-        assert count == MUCH and resident(pid) - before < 24 << 20
-
-
-def is_alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
-
-
-def children(pid: int) -> set[int]:
-    """The sessions that a process has started, by their command lines."""
-    found = set()
-    for line in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            if f"python-{pid}-".encode() in line.read_bytes():
-                found.add(int(line.parent.name))
-        except OSError:
-            continue
-    return found
+        sandbox.commands.run(f"head -c {MUCH} /dev/zero", on_stdout=add, timeout=600, retain_output=False)
+        assert count == MUCH and resident(pid) - before < GROWTH
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
@@ -121,11 +104,39 @@ def test_a_server_that_ends_midway(tmp_path: Path, number: int) -> None:
         handles = [sandbox.commands.run("trap '' TERM; echo ready; while :; do sleep 1; done", background=True) for sandbox in made]
         assert [next(iter(handle))[0] for handle in handles] == ["ready\n"] * 3
         made[0].pause()
-        sessions = children(process.pid)
-        assert len(sessions) >= 3
+        started = sessions(process.pid)
+        assert len(started) >= 3
         process.send_signal(number)
         process.wait(30)
-        until("all sessions end", lambda: not any(map(is_alive, sessions)))
+        until("all sessions end", lambda: not any(map(is_alive, started)))
         for handle in handles:
             with pytest.raises(e2b.SandboxException):
                 handle.wait()
+
+
+async def _many(pid: int, boxes: int, times: int) -> None:
+    places = asyncio.Semaphore(16)
+
+    async def make() -> AsyncSandbox:
+        async with places:
+            made: AsyncSandbox = await AsyncSandbox.create(timeout=3600, request_timeout=600)
+            return made
+
+    async def run(sandbox: AsyncSandbox, number: int) -> bool:
+        async with places:
+            result = await sandbox.commands.run(f"echo {number}", timeout=300)
+            return (result.stdout, result.stderr, result.exit_code) == (f"{number}\n", "", 0)
+
+    sandboxes = await asyncio.gather(*(make() for _ in range(boxes)))
+    few = 0
+    for count in (boxes * 2, boxes * times):
+        assert all(await asyncio.gather(*(run(sandboxes[number % boxes], number) for number in range(count))))
+        few = few or resident(pid)
+    assert resident(pid) - few < GROWTH
+    await asyncio.gather(*(sandbox.kill() for sandbox in sandboxes))
+
+
+def test_many_sandboxes_and_commands(running: tuple[int, dict[str, str]]) -> None:
+    """Each command gives its own output, and the server does not grow with their number."""
+    pid, _ = running
+    asyncio.run(_many(pid, *((200, 25) if IS_LONG else (6, 10))))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import base64
+import os
+import socket
 from pathlib import Path
 from typing import Any
 
@@ -126,6 +128,34 @@ async def test_search(era: str, project: Path) -> None:
         many = data(await client.call_tool("search_files", {"pattern": "line"}))
         assert len(many["matches"]) == 200 and many["more"]
         assert (await client.call_tool("search_files", {"pattern": "x", "path": "nothing"})).is_error
+        wrong = await client.call_tool("search_files", {"pattern": "(x"})
+        assert wrong.is_error and "regular expression" in text(wrong)
+
+
+async def test_a_search_reads_files_alone(era: str, project: Path) -> None:
+    # Opening a FIFO would wait, and a device or a link out of the tree has no end.
+    os.mkfifo(project / "fifo")
+    with socket.socket(socket.AF_UNIX) as made:
+        made.bind(os.path.relpath(project / "socket"))
+    (project / "zero").symlink_to("/dev/zero")
+    (project / "up").symlink_to("..")
+    (project / "sub" / ".git").mkdir(parents=True)
+    (project / "sub" / ".git" / "config").write_text("{} it\n")
+    (project / "sub" / "-a file\n").write_text("one\n{} it\n")
+    (project / "sub" / ".hidden").write_text("{} it\n")
+    (project / "-e").write_text("{} it\n")
+    (project / "to").symlink_to("sub")
+    async with connected(era) as client:
+
+        async def search(**arguments: object) -> list[str]:
+            found = data(await client.call_tool("search_files", {"pattern": "{} it", "literal": True, **arguments}))
+            assert not found["more"]
+            return sorted(match["path"] for match in found["matches"])
+
+        assert await search() == ["./-e", "./sub/.hidden"]
+        assert await search(path="-e") == ["-e"] and await search(path="to") == ["to/.hidden"]
+        assert await search(path="fifo") == [] and await search(path="/dev") == []
+        assert await search(pattern="\\{} it|\\{} it", literal=False) == ["./-e", "./sub/.hidden"]
 
 
 async def test_changes(era: str, project: Path) -> None:

@@ -8,7 +8,9 @@ import socket
 import subprocess
 import time
 from pathlib import Path
+from typing import Any
 
+import anyio
 import httpx2
 import pytest
 
@@ -29,6 +31,49 @@ async def test_a_command_by_http(era: str, project: Path) -> None:
         async with connected_by_web(era, address, token) as client:
             ran = data(await client.call_tool("run", {"command": "echo hello; exit 2"}))
             assert (ran["output"], ran["exit_code"]) == ("hello\n", 2)
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_a_day_by_http(era: str, project: Path) -> None:
+    """The tools that keep something between calls, progress and cancellation, as by standard input and output."""
+    (project / "a.txt").write_text("one\n")
+    heard: list[str | None] = []
+
+    async def hear(progress: float, total: float | None, message: str | None) -> None:
+        heard.append(message)
+
+    with web("--no-ask") as (_, address, token):
+        async with connected_by_web(era, address, token) as client:
+
+            async def call(tool: str, **arguments: object) -> dict[str, Any]:
+                return data(await client.call_tool(tool, arguments))
+
+            await call("write_file", path="a.txt", content="two\n")
+            assert (await call("read_file", path="a.txt"))["content"] == "two\n"
+            await call("snapshot", label="first")
+            await call("run", command="echo three >a.txt; echo new >b.txt")
+            await call("rollback", label="first")
+            assert [(change["kind"], change["path"]) for change in (await call("diff"))["changes"]] == [("M", "a.txt")]
+            await call("apply")
+            assert (project / "a.txt").read_text() == "two\n" and [entry["path"] for entry in (await call("list_files"))["entries"]] == ["a.txt"]
+            await call("run", command="rm a.txt")
+            await call("discard")
+            assert (await call("search_files", pattern="tw"))["matches"] == [{"path": "./a.txt", "line": 1, "text": "two"}]
+            began = await call("run", command="echo ready; sleep 600", background=True)
+            polled = await call("poll", id=began["id"])
+            while not polled["output"]:
+                polled = await call("poll", id=began["id"], wait=0.1)
+            assert (polled["output"], polled["running"]) == ("ready\n", True), polled
+            assert (await call("kill", id=began["id"]))["ended_by"] == "killed"
+            assert (await call("run", command=": </dev/tcp/192.0.2.1/80"))["exit_code"] == 1
+            assert [denial["to_allow"] for denial in (await call("explain"))["denials"]] == ["--allow 192.0.2.1:80"]
+            data(await client.call_tool("run", {"command": "printf busy; sleep 2.5"}, progress_callback=hear))
+            assert len(heard) >= 2 and heard[0] == "busy"
+            with anyio.move_on_after(1) as scope:
+                await call("run", command="echo $$ >pid; exec sleep 600")
+            assert scope.cancelled_caught
+            ended = "until ! kill -0 $(cat pid) 2>/dev/null; do sleep 0.02; done; echo gone"
+            assert (await call("run", command=ended, timeout=30))["output"] == "gone\n"
 
 
 async def test_strangers_are_refused(project: Path) -> None:

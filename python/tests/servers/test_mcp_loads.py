@@ -9,6 +9,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
 from .support import ERAS, LONG, SERVER, data, gone, started
@@ -75,6 +76,28 @@ async def test_a_gigabyte_of_output(era: str, project: Path) -> None:
         assert ran["next"] == 1_000_000_004 and ran["exit_code"] == 0 and ran["output"].endswith("end\n") and len(ran["output"]) < 500_000
         servers = [pid for pid in map(int, filter(str.isdigit, os.listdir("/proc"))) if is_child(pid)]
         assert servers and all(resident(pid) < 300 << 20 for pid in servers)
+
+
+async def test_many_commands(project: Path) -> None:
+    """Each call gives its own output, and the server does not grow with their number."""
+    async with started("auto") as client:
+        places = anyio.Semaphore(16)
+        wrong: list[Any] = []
+
+        async def run(number: int) -> None:
+            async with places:
+                ran = data(await client.call_tool("run", {"command": f"echo {number}"}))
+                if (ran["exit_code"], ran["output"]) != (0, f"{number}\n"):
+                    wrong.append(ran)
+
+        few = 0
+        for count in (300, 2000):
+            async with anyio.create_task_group() as group:
+                for number in range(count):
+                    group.start_soon(run, number)
+            (server,) = filter(is_child, map(int, filter(str.isdigit, os.listdir("/proc"))))
+            few = few or resident(server)
+        assert not wrong and resident(server) - few < 32 << 20
 
 
 def is_child(pid: int) -> bool:

@@ -6,6 +6,7 @@ import asyncio
 import inspect
 import os
 import subprocess
+import sys
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import TypeVar, Union
 
@@ -23,7 +24,17 @@ AsyncSemaphore = asyncio.Semaphore
 async def within(deadline: Deadline, work: Awaitable[T]) -> T:
     """Waits no longer than that."""
     try:
-        return await asyncio.wait_for(work, deadline.left())
+        left = deadline.left()
+    except TimeoutError:
+        if inspect.iscoroutine(work):
+            work.close()
+        raise
+    if sys.version_info >= (3, 11):
+        # Its wait_for loses a cancellation that comes when the work has just been done.
+        async with asyncio.timeout(left):
+            return await work
+    try:
+        return await asyncio.wait_for(work, left)
     except asyncio.TimeoutError:
         raise TimeoutError from None
 
@@ -89,10 +100,20 @@ def spawn(work: Callable[[T], Coroutine[None, None, None]], argument: T) -> None
     task.add_done_callback(_tasks.discard)
 
 
-async def execute(words: Sequence[str | bytes | os.PathLike[str]], deadline: Deadline, patience: float = 0) -> tuple[int, str, str]:
+async def work(function: Callable[[], R]) -> R:
+    """Has a thread call a function that waits for the host, and does not leave it before its end."""
+    called = asyncio.ensure_future(asyncio.to_thread(function))
+    try:
+        return await asyncio.shield(called)
+    except BaseException:
+        await asyncio.wait([called])
+        raise
+
+
+async def execute(words: Sequence[str | bytes | os.PathLike[str]], deadline: Deadline, patience: float = 0, cwd: str | None = None, env: dict[str, str] | None = None) -> tuple[int, str, str]:
     """Runs a program of the host without input. Its exit status, output and errors. If nobody waits any more, it has `patience` seconds to end."""
     # Cancelled in the middle of a start, asyncio would kill the program at once.
-    work = asyncio.ensure_future(_execute(words))
+    work = asyncio.ensure_future(_execute(words, cwd, env))
     try:
         return await within(deadline, asyncio.shield(work))
     except BaseException as why:
@@ -102,8 +123,8 @@ async def execute(words: Sequence[str | bytes | os.PathLike[str]], deadline: Dea
         raise
 
 
-async def _execute(words: Sequence[str | bytes | os.PathLike[str]]) -> tuple[int, str, str]:
-    process = await asyncio.create_subprocess_exec(*words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+async def _execute(words: Sequence[str | bytes | os.PathLike[str]], cwd: str | None, env: dict[str, str] | None) -> tuple[int, str, str]:
+    process = await asyncio.create_subprocess_exec(*words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=cwd, env=env)
     try:
         out, errors = await process.communicate()
     except BaseException:

@@ -6,8 +6,11 @@ from typing import Any
 
 from .._deadline import Deadline
 from .._messages import Decoder, Message, ProtocolError, encode
-from ..errors import SandboxError, refusal
+from ..errors import RequestError, SandboxError, refusal
 from ._io import AsyncStream
+
+# The status of a command line that is too long, as of a program that cannot be executed.
+TOO_LONG = 126
 
 
 class AsyncConnection:
@@ -27,7 +30,11 @@ class AsyncConnection:
 
     def queue(self, body: bytes | memoryview = b"", **keys: Any) -> None:
         """Has a message sent while others are received."""
-        self._stream.queue(encode(keys, body))
+        try:
+            parts = encode(keys, body)
+        except ProtocolError as why:
+            raise RequestError(str(why), TOO_LONG, "E2BIG") from None
+        self._stream.queue(parts)
 
     async def send(self, deadline: Deadline, body: bytes | memoryview = b"", **keys: Any) -> None:
         """Sends a message."""

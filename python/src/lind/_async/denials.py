@@ -8,8 +8,9 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from .._deadline import Deadline
+from .._reading import read_denials
 from ..errors import SandboxError, TimeoutExpired
-from ..results import Denial, read_denials
+from ..results import Denial
 from ._io import call
 from .connection import AsyncConnection
 from .session import AsyncSession

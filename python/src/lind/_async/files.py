@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from .._deadline import Deadline
 from .._messages import PIECE, Message, pieces, word
+from .._reading import read_change, read_copied, read_file
 from .._runtime import program, why
 from ..errors import FileError, TimeoutExpired, file_error
-from ..results import Change, Copied, FileInfo, read_change, read_copied, read_file
+from ..results import Change, Copied, FileInfo
 from ._io import execute
 from .connection import AsyncConnection
 from .session import AsyncSession
@@ -135,12 +136,13 @@ class AsyncFiles:
         await self._ask(timeout, do="link", path=word(path), target=word(target))
 
     async def upload(self, source: str | os.PathLike[str], to: GuestPath, *, timeout: float | None = None) -> None:
-        """Copies a file or a directory of the host into the sandbox. A directory that is there gets it by its own name."""
+        """Copies a file or a directory of the host into the sandbox. A directory that is there gets it by its own name; `DIR/.` means the files in it."""
         await self._session.open()
-        await self._copy(timeout, os.path.abspath(source), self._inside(to))
+        await self._copy(timeout, _host(source), self._inside(to))
 
     async def download(self, path: GuestPath, to: str | os.PathLike[str], *, timeout: float | None = None) -> None:
-        """Copies a file or a directory of the sandbox to the host. Links that lead out of the directory are left out."""
+        """Copies a file or a directory of the sandbox to the host, by its own name into a directory that is there; `DIR/.` means the files in it.
+        Links that lead out of the directory are left out."""
         await self._session.open()
         await self._copy(timeout, self._inside(path), os.path.abspath(to))
 
@@ -278,6 +280,11 @@ class AsyncWatch:
 
     async def __aexit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
         await self.close()
+
+
+def _host(path: str | os.PathLike[str]) -> str:
+    """A path of the host. The end `/.` has a meaning."""
+    return os.path.abspath(path) + ("/." if os.fspath(path).endswith("/.") else "")
 
 
 def _bytes(data: bytes | str) -> bytes:

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from .._deadline import Deadline
 from .._messages import Message, ProtocolError, pieces
+from .._reading import read_end, read_output
 from ..errors import CommandNotStarted, RequestError, SandboxError, TimeoutExpired
-from ..results import Output, Result, read_end, read_output
+from ..results import Output, Result
 from ._io import call
 from .connection import AsyncConnection
 from .session import AsyncSession

@@ -9,9 +9,10 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
 
 from .._deadline import Deadline
+from .._reading import read_question, read_questions, read_settled
 from ..errors import LindError, RequestError, SandboxError, TimeoutExpired
-from ..results import HeldCall, read_question, read_questions, read_settled
-from ._io import Returned, call, spawn
+from ..results import HeldCall
+from ._io import AsyncLock, Returned, call, spawn
 from .connection import AsyncConnection
 from .session import AsyncSession
 
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 Answer = Literal["once", "program", "session", "no"]
+# How often the function of `tell` is called at once: as many calls can wait. Commands can end their
+# questions and ask others, so calls of the function that hang would otherwise become ever more.
+AT_ONCE = 32
 
 
 class AsyncQuestion:
@@ -82,14 +86,19 @@ class AsyncQuestions:
             raise TimeoutExpired("questions", timeout or 0) from None
 
     async def tell(self, callback: Callable[[AsyncQuestion], Returned[Answer | None]]) -> None:
-        """Hands all questions to a function, until the sandbox ends. No question waits until the function is done with another."""
+        """Hands all questions to a function, until the sandbox ends. No question waits until the function is done with another, unless it is busy
+        with as many as can wait: some of these were settled then.
+        """
+        askers = _Askers(self._unread, callback)
         try:
             while True:
-                spawn(_Asker(callback).ask, await self.read())
+                await askers.begin()
+                self._hear((await self._session.await_message(self._connection, Deadline(None))).keys)
         except (SandboxError, OSError):
             # It has ended.
             pass
         finally:
+            self._unread.clear()
             await self.close()
 
     def _hear(self, keys: Mapping[str, Any]) -> None:
@@ -99,13 +108,18 @@ class AsyncQuestions:
             # Events were lost meanwhile. Those that are not there any more were settled.
             questions = read_questions(keys["questions"])
             for number in self._open.keys() - {question.number for question in questions}:
-                self._open.pop(number).settled = "late"
+                self._settle(number, "late")
             self._add(questions)
         elif "settled" in keys:
-            number, how = read_settled(keys["settled"])
-            question = self._open.pop(number, None)
-            if question is not None:
-                question.settled = how
+            self._settle(*read_settled(keys["settled"]))
+
+    def _settle(self, number: int, how: str) -> None:
+        question = self._open.pop(number, None)
+        if question is not None:
+            question.settled = how
+            # Nobody need read it any more.
+            with suppress(ValueError):
+                self._unread.remove(question)
 
     def _add(self, questions: tuple[HeldCall, ...]) -> None:
         for about in questions:
@@ -131,13 +145,26 @@ class AsyncQuestions:
         await self.close()
 
 
-class _Asker:
+class _Askers:
     """Gives the answers that a function returns."""
 
-    def __init__(self, callback: Callable[[AsyncQuestion], Returned[Answer | None]]) -> None:
+    def __init__(self, unread: deque[AsyncQuestion], callback: Callable[[AsyncQuestion], Returned[Answer | None]]) -> None:
+        self._unread = unread
         self._callback = callback
+        self._busy = 0
+        self._lock = AsyncLock()
 
-    async def ask(self, question: AsyncQuestion) -> None:
+    async def begin(self, done: int = 0) -> None:
+        """Has the function called for questions that nobody has read, now that so many calls of it are done."""
+        async with self._lock:
+            self._busy -= done
+            while self._unread and self._busy < AT_ONCE:
+                # It may just have been settled.
+                with suppress(IndexError):
+                    spawn(self._ask, self._unread.popleft())
+                    self._busy += 1
+
+    async def _ask(self, question: AsyncQuestion) -> None:
         """Has one question answered. An error of the function denies the call, which would wait for nobody."""
         try:
             answer = await call(self._callback, question)
@@ -150,3 +177,5 @@ class _Asker:
             with suppress(LindError, OSError):
                 await question.answer("no")
             raise
+        finally:
+            await self.begin(done=1)

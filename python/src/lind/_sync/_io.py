@@ -119,9 +119,14 @@ def spawn(work: Callable[[T], None], argument: T) -> None:
     threading.Thread(target=work, args=(argument,), daemon=True).start()
 
 
-def execute(words: Sequence[str | bytes | os.PathLike[str]], deadline: Deadline, patience: float = 0) -> tuple[int, str, str]:
+def work(function: Callable[[], R]) -> R:
+    """Calls a function that waits for the host."""
+    return function()
+
+
+def execute(words: Sequence[str | bytes | os.PathLike[str]], deadline: Deadline, patience: float = 0, cwd: str | None = None, env: dict[str, str] | None = None) -> tuple[int, str, str]:
     """Runs a program of the host without input. Its exit status, output and errors. If nobody waits any more, it has `patience` seconds to end."""
-    with subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+    with subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=cwd, env=env) as process:
         try:
             out, errors = process.communicate(timeout=deadline.left())
         except subprocess.TimeoutExpired:

@@ -7,8 +7,11 @@ from typing import Any
 
 from .._deadline import Deadline
 from .._messages import Decoder, Message, ProtocolError, encode
-from ..errors import SandboxError, refusal
+from ..errors import RequestError, SandboxError, refusal
 from ._io import Stream
+
+# The status of a command line that is too long, as of a program that cannot be executed.
+TOO_LONG = 126
 
 
 class Connection:
@@ -28,7 +31,11 @@ class Connection:
 
     def queue(self, body: bytes | memoryview = b"", **keys: Any) -> None:
         """Has a message sent while others are received."""
-        self._stream.queue(encode(keys, body))
+        try:
+            parts = encode(keys, body)
+        except ProtocolError as why:
+            raise RequestError(str(why), TOO_LONG, "E2BIG") from None
+        self._stream.queue(parts)
 
     def send(self, deadline: Deadline, body: bytes | memoryview = b"", **keys: Any) -> None:
         """Sends a message."""

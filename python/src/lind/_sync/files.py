@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from .._deadline import Deadline
 from .._messages import PIECE, Message, pieces, word
+from .._reading import read_change, read_copied, read_file
 from .._runtime import program, why
 from ..errors import FileError, TimeoutExpired, file_error
-from ..results import Change, Copied, FileInfo, read_change, read_copied, read_file
+from ..results import Change, Copied, FileInfo
 from ._io import execute
 from .connection import Connection
 from .session import Session
@@ -136,12 +137,13 @@ class Files:
         self._ask(timeout, do="link", path=word(path), target=word(target))
 
     def upload(self, source: str | os.PathLike[str], to: GuestPath, *, timeout: float | None = None) -> None:
-        """Copies a file or a directory of the host into the sandbox. A directory that is there gets it by its own name."""
+        """Copies a file or a directory of the host into the sandbox. A directory that is there gets it by its own name; `DIR/.` means the files in it."""
         self._session.open()
-        self._copy(timeout, os.path.abspath(source), self._inside(to))
+        self._copy(timeout, _host(source), self._inside(to))
 
     def download(self, path: GuestPath, to: str | os.PathLike[str], *, timeout: float | None = None) -> None:
-        """Copies a file or a directory of the sandbox to the host. Links that lead out of the directory are left out."""
+        """Copies a file or a directory of the sandbox to the host, by its own name into a directory that is there; `DIR/.` means the files in it.
+        Links that lead out of the directory are left out."""
         self._session.open()
         self._copy(timeout, self._inside(path), os.path.abspath(to))
 
@@ -279,6 +281,11 @@ class Watch:
 
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
+
+
+def _host(path: str | os.PathLike[str]) -> str:
+    """A path of the host. The end `/.` has a meaning."""
+    return os.path.abspath(path) + ("/." if os.fspath(path).endswith("/.") else "")
 
 
 def _bytes(data: bytes | str) -> bytes:

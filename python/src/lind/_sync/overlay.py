@@ -7,9 +7,11 @@ import os
 from collections.abc import Sequence
 
 from .._deadline import Deadline
+from .._images import environment
+from .._reading import read_applied, read_differences
 from .._runtime import program, why
 from ..errors import ApplyError, RequestError, TimeoutExpired
-from ..results import Applied, Difference, read_applied, read_differences
+from ..results import Applied, Difference
 from ._io import execute
 from .session import Session
 
@@ -35,7 +37,8 @@ class Overlays:
         seconds = self._session.options.request_timeout if timeout is None else timeout
         given = [*options, *([f"--volume={os.path.abspath(volume)}"] if volume is not None else [])]
         try:
-            return execute([str(program()), "session", verb, *given, "--", self._session.started.name, *words], Deadline(seconds))
+            env = environment(self._session.options.image)
+            return execute([str(program()), "session", verb, *given, "--", self._session.started.name, *words], Deadline(seconds), env=env)
         except TimeoutError:
             raise TimeoutExpired(verb, seconds) from None
 

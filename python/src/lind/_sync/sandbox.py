@@ -12,24 +12,11 @@ from typing import TYPE_CHECKING, Any
 from .._deadline import Deadline
 from .._messages import word
 from .._options import Amount, Options, limits
+from .._reading import read_command, read_denials, read_discarded, read_policy, read_questions, read_snapshot, read_stats
 from ..errors import CommandError, CommandNotStarted, RequestError, TimeoutExpired
-from ..results import (
-    Applied,
-    CommandInfo,
-    Denial,
-    Difference,
-    Policy,
-    Result,
-    Stats,
-    read_command,
-    read_denials,
-    read_discarded,
-    read_policy,
-    read_questions,
-    read_snapshot,
-    read_stats,
-)
+from ..results import Applied, CommandInfo, Denial, Difference, Policy, Result, Stats
 from ._io import Returned, spawn
+from .copies import Copy
 from .denials import Denials
 from .files import Files
 from .overlay import Overlays, Paths, Volume
@@ -311,6 +298,34 @@ class Sandbox:
     def rollback(self, name: str, *, volume: Volume = None, timeout: float | None = None) -> str:
         """Brings the overlay back to a state that `snapshot` has kept. Returns its name."""
         return read_snapshot(self._overlays.command("rollback", volume, timeout, name, options=["--json"]))
+
+    def fork(self, timeout: float | None = None) -> Self:
+        """A new sandbox with the same options, rules and files, which goes its own way. It has been started; close it as any other.
+
+        Its overlays begin with the changes of this one, and have its snapshots. Files of /tmp, of /home/user and of `tmpfs` are copied, at most 1 GiB of
+        them. A volume "rw" is the directory itself, for both. Processes are not copied: nothing runs in the new sandbox. The rules are those that hold
+        now, with the time that they have left.
+
+        All overlays are copied as they are at one moment, and files in memory one after the other: what a command writes meanwhile may be there in part.
+        The changes in the overlays of the new sandbox are thrown away when it is closed; `apply` keeps them.
+
+        A sandbox that was connected to cannot be forked, nor one whose publish option takes a port of the host, which the two cannot share.
+
+        >>> with Sandbox() as sandbox:
+        ...     sandbox.files.write("/tmp/note", "one")
+        ...     with sandbox.fork() as other:
+        ...         other.files.write("/tmp/note", "two")
+        ...         texts = [one.files.read_text("/tmp/note") for one in (sandbox, other)]
+        >>> texts
+        ['one', 'two']
+        """
+        seconds = self._options.request_timeout if timeout is None else timeout
+        copy = Copy.take(self, seconds)
+        try:
+            return copy.start(type(self), seconds, last=True)
+        except BaseException:
+            copy.close()
+            raise
 
     def _change(self, timeout: float | None, **keys: Any) -> int:
         number = (self._session.ask(timeout, **keys)).keys.get("number")

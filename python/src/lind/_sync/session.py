@@ -6,17 +6,19 @@ from __future__ import annotations
 import os
 import weakref
 from collections.abc import Iterator, Callable
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from .. import _forks
 from .._deadline import Deadline
 from .._images import find
+from .._kept import Folder
 from .._messages import Message
 from .._options import Options
+from .._reading import read_sessions
 from .._runtime import Started, forget, give_up, new_name, program, why
 from ..errors import LindError, RequestError, SandboxError, TimeoutExpired, shown
-from ..results import SessionInfo, read_sessions
+from ..results import SessionInfo
 from ._io import Lock, Semaphore, execute
 from .connection import Connection
 
@@ -61,7 +63,14 @@ class Session:
         self._spare: list[Connection] = []
         self._closed = False
         self._end: Callable[[], object] | None = None
+        # The directory in which it is started, which relative paths of its options begin at.
+        self.place: str | None = None
+        self._kept: Folder | None = None
         _forks.register(self)
+
+    def begins(self, place: str | None, kept: Folder | None) -> None:
+        """Says before its start where it is started, and what is removed with it."""
+        self.place, self._kept = place, kept
 
     @property
     def started(self) -> Started:
@@ -84,9 +93,10 @@ class Session:
     def _start(self) -> Started:
         seconds, name = self.options.start_timeout, new_name()
         image = find(self.options.image)
-        words = [str(program()), "session", "start", f"--die-with-parent={os.getpid()}", "--json", *([f"--image={image}"] if image else []), *self.options.words(), name]
+        here = self._here()
+        words = [os.path.abspath(program()), "session", "start", f"--die-with-parent={os.getpid()}", "--json", *([f"--image={image}"] if image else []), *self.options.words(), name]
         try:
-            status, said, errors = execute(words, Deadline(seconds), PATIENCE)
+            status, said, errors = execute(words, Deadline(seconds), PATIENCE, here)
         except TimeoutError:
             give_up(name)
             raise SandboxError(f"the sandbox has not started within {seconds:g} seconds") from None
@@ -97,6 +107,16 @@ class Session:
             forget(name)
             raise SandboxError(f"the sandbox cannot be started: {why(errors)}")
         return Started.read(said)
+
+    def _here(self) -> str | None:
+        """The directory to start in; None for the current one."""
+        if self.place is None:
+            with suppress(OSError):
+                self.place = os.getcwd()
+            return None
+        if not os.path.isdir(self.place):
+            raise SandboxError(f"the sandbox cannot be started: {shown(self.place)} is not there any more, in which the one was started that is forked")
+        return self.place
 
     def find(self, name: str) -> None:
         """Connects to one that runs already, instead of a start."""
@@ -115,6 +135,7 @@ class Session:
             started, was_closed = self._started, self._closed
             self._closed = True
             if started is None or was_closed:
+                self._forget()
                 return
             try:
                 if started.is_own or stop:
@@ -127,6 +148,11 @@ class Session:
                     self._spare.pop().close()
                 if self._end is not None:
                     self._end()
+                self._forget()
+
+    def _forget(self) -> None:
+        if self._kept is not None:
+            self._kept.close()
 
     def _stop(self, deadline: Deadline) -> None:
         with self.connection(deadline) as connection:

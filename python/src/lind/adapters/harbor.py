@@ -10,16 +10,13 @@ command such as `apt-get` does not exist there and fails; `--ek skip_run=true` l
 # mypy: disable-error-code="import-untyped", disallow-subclassing-any=False
 from __future__ import annotations
 
-import asyncio
 import os
 import posixpath
-import tarfile
-import tempfile
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
-from harbor.environments.base import BaseEnvironment, ExecResult, OutputStream, transfer_tar_filter
+from harbor.environments.base import BaseEnvironment, ExecResult, OutputStream
 from harbor.environments.capabilities import EnvironmentCapabilities, EnvironmentResourceCapabilities
 from harbor.environments.definition import COMPOSE_FILE_NAME, DOCKERFILE_NAME
 from harbor.models.trial.config import ResourceMode
@@ -155,10 +152,7 @@ class LindEnvironment(BaseEnvironment):
 
     async def upload_dir(self, source_dir: Path | str, target_dir: str) -> None:
         """Copies what is in a directory of the host into one of the sandbox."""
-        with tempfile.TemporaryFile() as file:
-            await asyncio.to_thread(_pack, Path(source_dir), file)
-            file.seek(0)
-            await self.sandbox.files.untar(target_dir, file, parents=True, timeout=TRANSFER)
+        await self.sandbox.files.upload(f"{source_dir}/.", target_dir, timeout=TRANSFER)
 
     async def download_file(self, source_path: str, target_path: Path | str) -> None:
         """Copies a file of the sandbox to the host."""
@@ -166,11 +160,9 @@ class LindEnvironment(BaseEnvironment):
         await self.sandbox.files.download(source_path, target_path, timeout=TRANSFER)
 
     async def download_dir(self, source_dir: str, target_dir: Path | str) -> None:
-        """Copies what is in a directory of the sandbox into one of the host."""
-        with tempfile.TemporaryFile() as file:
-            await self.sandbox.files.tar(source_dir, file, timeout=TRANSFER)
-            file.seek(0)
-            await asyncio.to_thread(_unpack, file, Path(target_dir))
+        """Copies what is in a directory of the sandbox into one of the host. Links that lead out of it are left out."""
+        Path(target_dir).mkdir(parents=True, exist_ok=True)
+        await self.sandbox.files.download(f"{source_dir}/.", target_dir, timeout=TRANSFER)
 
     async def attach(self) -> None:
         """Replaces this process by a shell in the sandbox."""
@@ -184,14 +176,3 @@ class LindEnvironment(BaseEnvironment):
         """A function that takes output as it comes, if somebody listens."""
         tell = self._output_callback()
         return None if tell is None else lambda data: tell(data.decode(errors="replace"), stream)
-
-
-def _pack(folder: Path, file: BinaryIO) -> None:
-    with tarfile.open(fileobj=file, mode="w") as tar:
-        tar.add(folder, ".")
-
-
-def _unpack(file: BinaryIO, folder: Path) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    with tarfile.open(fileobj=file) as tar:
-        tar.extractall(folder, filter=transfer_tar_filter)

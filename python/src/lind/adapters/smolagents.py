@@ -5,11 +5,11 @@
 
 One interpreter runs all that an agent writes, so names and imports stay. The image of the sandbox needs `python3`.
 
->>> with LindExecutor() as executor:
+>>> with LindExecutor(logger=AgentLogger(level=LogLevel.OFF)) as executor:
 ...     written = executor("number = 6; print('written')").logs
 ...     found = executor("number * 7").output
 >>> written, found
-('written\\n', 42)
+('written\\n', '42')
 """
 
 # mypy: disable-error-code="import-untyped", disallow-subclassing-any=False
@@ -40,6 +40,8 @@ __all__ = ["LindExecutor"]
 KERNEL = Path(__file__).with_name("_kernel.py")
 # The most that an answer of the interpreter may have, in bytes.
 MOST = 64 << 20
+# How many bytes of what it says at its end are shown.
+LAST = 2000
 # It prints those of its arguments that cannot be imported.
 MISSING = "import importlib.util as u, sys; print(*[n for n in sys.argv[1:] if u.find_spec({'pillow': 'PIL'}.get(n, n).partition('.')[0]) is None])"
 # Sandboxes run no compiled code of others. A network that is denied does not come back.
@@ -86,14 +88,17 @@ class LindExecutor(RemotePythonExecutor):
         except TimeoutExpired as why:
             self._forget()
             raise AgentError(f"The code was ended after {why.timeout:g} seconds, and with it all that was imported and assigned.", self.logger) from None
-        except (LindError, EOFError, ValueError) as why:
+        except (LindError, EOFError, ValueError, RecursionError) as why:
             self._forget()
             raise AgentError(f"The interpreter has ended, and with it all that was imported and assigned. {why}", self.logger) from None
         logs, raised = str(told.get("logs", "")), told.get("raised")
         if raised is None:
             return CodeOutput(output=told.get("value"), logs=logs, is_final_answer=False)
         if raised == self.FINAL_ANSWER_EXCEPTION:
-            return CodeOutput(output=self._deserialize_final_answer(str(told.get("carried")), self.allow_pickle), logs=logs, is_final_answer=True)
+            try:
+                return CodeOutput(output=self._deserialize_final_answer(str(told.get("carried")), self.allow_pickle), logs=logs, is_final_answer=True)
+            except RecursionError:
+                raise AgentError("The final answer is nested too deeply.", self.logger) from None
         raise AgentError(f"{logs.rstrip()}\n{told.get('trace')}".strip(), self.logger)
 
     def send_tools(self, tools: dict[str, Tool]) -> None:
@@ -146,8 +151,9 @@ class LindExecutor(RemotePythonExecutor):
         while len(answer) < length:
             piece = self._interpreter.read(self._timeout)
             if piece is None:
-                raise EOFError(errors.decode(errors="replace")[-2000:])
+                raise EOFError(errors.decode(errors="replace"))
             (errors if piece.stream == "stderr" else answer).extend(piece.data)
+            del errors[:-LAST]
             if length == 4 and len(answer) >= 4:
                 length += int.from_bytes(answer[:4], "big")
                 if length > MOST:

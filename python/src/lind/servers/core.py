@@ -100,6 +100,40 @@ def bearer(headers: Mapping[str, str]) -> str | None:
 
 
 @dataclass(frozen=True)
+class Address:
+    """An address to listen on: as numbers, and the name by which it was given."""
+
+    host: str
+    port: int
+    family: socket.AddressFamily
+    name: str
+
+    @classmethod
+    def find(cls, where: str) -> Address:
+        """The address that "ADDRESS:PORT" means."""
+        try:
+            parts = urlsplit(f"//{where}")
+            host, port = parts.hostname, parts.port
+        except ValueError:
+            host, port = None, None
+        if host is None or port is None or parts.path or parts.username is not None:
+            raise Unusable(f"{where}: expected ADDRESS:PORT, as 127.0.0.1:8600")
+        try:
+            found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        except OSError as why:
+            raise Unusable(f"{where}: cannot listen there: {why.strerror}") from None
+        return cls(str(found[4][0]), int(found[4][1]), found[0], host)
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether only programs of this machine reach it."""
+        return ipaddress.ip_address(self.host).is_loopback
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+@dataclass(frozen=True)
 class Place:
     """Where a server listens. `hosts` are the names by which it may be asked, or None for any."""
 
@@ -117,29 +151,24 @@ class Place:
     @classmethod
     def listen(cls, where: str, names: tuple[str, ...] = ()) -> Place:
         """Listens on "ADDRESS:PORT". Beyond the loopback, `names` are the hosts that requests may be for; any without them."""
+        wanted = Address.find(where)
         try:
-            parts = urlsplit(f"//{where}")
-            host, port = parts.hostname, parts.port
-        except ValueError:
-            host, port = None, None
-        if host is None or port is None or parts.path or parts.username is not None:
-            raise Unusable(f"{where}: expected ADDRESS:PORT, as 127.0.0.1:8600")
-        try:
-            found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-            listening = socket.create_server(found[4][:2], family=found[0], backlog=1024)
+            listening = socket.create_server((wanted.host, wanted.port), family=wanted.family, backlog=1024)
         except OSError as why:
             raise Unusable(f"{where}: cannot listen there: {why.strerror}") from None
         address, port = listening.getsockname()[:2]
-        loopback = ipaddress.ip_address(address).is_loopback
-        hosts = frozenset({"localhost", "127.0.0.1", "::1", address, host, *names}) if loopback or names else None
+        hosts = frozenset({"localhost", "127.0.0.1", "::1", address, wanted.name, *names}) if wanted.is_loopback or names else None
         return cls(listening, address, port, hosts)
 
 
 class Guard:
-    """Lets requests through that are for this host, from no page of another, and that `admits` admits. `admits` must compare by `is_same`."""
+    """Lets requests through that are for this host, from no page of another, and that `admits` admits. `admits` must compare by `is_same`.
+    `answer` makes the answers to the others."""
 
-    def __init__(self, app: ASGIApp, hosts: frozenset[str] | None, admits: Callable[[Request], bool]) -> None:
-        self._app, self._hosts, self._admits = app, hosts, admits
+    def __init__(
+        self, app: ASGIApp, hosts: frozenset[str] | None, admits: Callable[[Request], bool], answer: Callable[[Refusal], Response] | None = None
+    ) -> None:
+        self._app, self._hosts, self._admits, self._answer = app, hosts, admits, answer or refused
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers a request."""
@@ -149,7 +178,7 @@ class Guard:
             try:
                 self._check(Request(scope))
             except Refusal as why:
-                await refused(why)(scope, receive, send)
+                await self._answer(why)(scope, receive, send)
             else:
                 await self._app(scope, receive, send)
         else:
@@ -178,6 +207,24 @@ def refused(why: Refusal) -> Response:
     return JSONResponse({"code": why.status, "message": str(why)}, why.status)
 
 
+def parsed(data: bytes) -> Any:
+    """The value in a request's JSON, which is not nested deeper than Python's own stack allows.
+
+    >>> parsed(b'{"a": "\\\\u00e4"}')
+    {'a': 'ä'}
+    """
+    try:
+        value = json.loads(data)
+        if b"\\u" in data:
+            # Half of a character cannot be told to a sandbox.
+            json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise Refusal(400, "the request has half of a character, a surrogate without the other") from None
+    except (ValueError, RecursionError):
+        raise Refusal(400, "the request is not JSON") from None
+    return value
+
+
 async def body(request: Request, most: int = 1 << 20) -> dict[str, Any]:
     """The object that is the body of a request, an empty one without a body; of so many bytes at most."""
     data = bytearray()
@@ -185,10 +232,7 @@ async def body(request: Request, most: int = 1 << 20) -> dict[str, Any]:
         data += piece
         if len(data) > most:
             raise Refusal(413, f"a request may have {most} bytes")
-    try:
-        value = json.loads(bytes(data) or b"{}")
-    except (ValueError, RecursionError):
-        raise Refusal(400, "the request is not JSON") from None
+    value = parsed(bytes(data) or b"{}")
     if not isinstance(value, dict):
         raise Refusal(400, "the request is not a JSON object")
     return value

@@ -32,8 +32,11 @@ test('input, lists and signals', async () => {
 test('a terminal', async () => {
   let shown = ''
   const terminal = await sandbox.pty.create({ cols: 80, rows: 24, onData: data => { shown += Buffer.from(data) }, timeoutMs: 60_000 })
+  // A shell at its prompt may write back the size that it has read a moment before.
+  await sandbox.pty.sendInput(terminal.pid, Buffer.from("echo rea''dy; read; stty size; exit 0\n"))
+  while (!shown.includes('ready\r\n')) await new Promise(resolve => setTimeout(resolve, 20))
   await sandbox.pty.resize(terminal.pid, { cols: 100, rows: 30 })
-  await sandbox.pty.sendInput(terminal.pid, Buffer.from('stty size; exit 0\n'))
+  await sandbox.pty.sendInput(terminal.pid, Buffer.from('\n'))
   assert.equal((await terminal.wait()).exitCode, 0)
   assert.match(shown, /30 100/)
 })
@@ -73,4 +76,19 @@ test('sandboxes', async () => {
   await sandbox.connect()
   assert.equal(await sandbox.isRunning(), true)
   assert.equal((await sandbox.getMetrics()).length, 1)
+})
+
+test('forks and snapshots', async () => {
+  await sandbox.files.write('forked', '1')
+  const [fork] = await sandbox.fork({ timeoutMs: 60_000 })
+  assert.ok(fork instanceof Sandbox, `${fork}`)
+  await fork.files.write('forked', '2')
+  assert.deepEqual([await sandbox.files.read('forked'), await fork.files.read('forked')], ['1', '2'])
+  const snapshot = await fork.createSnapshot({ name: 'of-js' })
+  assert.equal(await fork.kill(), true)
+  const again = await Sandbox.create(snapshot.snapshotId, { timeoutMs: 60_000 })
+  assert.equal(await again.files.read('forked'), '2')
+  assert.equal(await again.kill(), true)
+  assert.deepEqual((await Sandbox.listSnapshots().nextItems()).map(one => one.snapshotId), ['of-js:default'])
+  assert.deepEqual([await Sandbox.deleteSnapshot('of-js'), await Sandbox.deleteSnapshot('of-js')], [true, false])
 })

@@ -46,6 +46,11 @@ class Box:
     measured: tuple[float, float] | None = None
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
+    def twin(self, id: str, sandbox: AsyncSandbox, rules: list[int]) -> Box:
+        """A fork, of which the same was said, with a token of its own."""
+        return Box(id, self.template, sandbox, dict(self.metadata), dict(self.envs), rules, pauses=self.pauses, resumes=self.resumes,
+                   network=dict(self.network), internet=self.internet)
+
     async def close(self) -> None:
         """Ends it with all that runs in it."""
         for command in list(self.commands.values()):

@@ -8,14 +8,16 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from connectrpc.code import Code
+from connectrpc.codec import proto_binary_codec, proto_json_codec
 from connectrpc.errors import ConnectError
 from connectrpc.method import IdempotencyLevel, MethodInfo
 from connectrpc.request import RequestContext
 from connectrpc.server import ConnectASGIApplication, Endpoint
 from protobuf import Message, Oneof
 
-from ...errors import CommandNotStarted, FileError, LindError, RequestError, SandboxError, shown
-from ..core import Refusal
+from ...errors import CommandNotStarted, FileError, LindError, RequestError, SandboxError
+from ..core import Refusal, parsed
+from ..telling import reason
 from .box import Box
 
 In = TypeVar("In", bound="Message[Any]")
@@ -32,7 +34,7 @@ CODES = {400: Code.INVALID_ARGUMENT, 401: Code.UNAUTHENTICATED, 404: Code.NOT_FO
 ERRNOS = {errno.ENOENT: Code.NOT_FOUND, errno.ENOTDIR: Code.INVALID_ARGUMENT, errno.EISDIR: Code.INVALID_ARGUMENT, errno.EEXIST: Code.ALREADY_EXISTS,
           errno.EACCES: Code.PERMISSION_DENIED, errno.EPERM: Code.PERMISSION_DENIED, errno.EROFS: Code.PERMISSION_DENIED,
           errno.ENOSPC: Code.RESOURCE_EXHAUSTED, errno.EOVERFLOW: Code.RESOURCE_EXHAUSTED, errno.ELOOP: Code.INVALID_ARGUMENT,
-          errno.ENAMETOOLONG: Code.INVALID_ARGUMENT}
+          errno.ENAMETOOLONG: Code.INVALID_ARGUMENT, errno.EINVAL: Code.INVALID_ARGUMENT, errno.EXDEV: Code.INVALID_ARGUMENT}
 
 
 @contextmanager
@@ -43,8 +45,7 @@ def told() -> Any:
     except Refusal as why:
         raise ConnectError(CODES.get(why.status, Code.INTERNAL), str(why)) from None
     except FileError as why:
-        name = shown(str(why.filename)) if why.filename is not None else ""
-        raise ConnectError(ERRNOS.get(why.errno or 0, Code.INTERNAL), f"{name}: {why.strerror}") from None
+        raise ConnectError(ERRNOS.get(why.errno or 0, Code.INTERNAL), reason(why)) from None
     except CommandNotStarted as why:
         raise ConnectError(Code.INVALID_ARGUMENT, str(why)) from None
     except SandboxError as why:
@@ -64,7 +65,6 @@ def silence(context: RequestContext[Any, Any]) -> float:
     """The seconds after which a silent stream has to say something."""
     asked = context.request_headers.get("keepalive-ping-interval") or ""
     return float(max(1, min(int(asked), 600))) * 0.9 if asked.isascii() and asked.isdigit() and len(asked) < 5 else SILENCE
-
 
 
 class Service:
@@ -116,9 +116,30 @@ class Service:
         return _Application(f"/{self.name}", self._endpoints)
 
 
+class _Checked:
+    """A codec that refuses what is not a message. The library's own reader of JSON goes as deep as the text says, past the end of the stack."""
+
+    def __init__(self, codec: Any) -> None:
+        self._codec = codec
+        self.name, self.encode = codec.name, codec.encode
+
+    def decode(self, data: bytes | bytearray, message_class: type[In]) -> In:
+        """The message of a client."""
+        try:
+            if self.name() == "json" and data:
+                parsed(bytes(data))
+            message: In = self._codec.decode(data, message_class)
+        except (Refusal, ValueError, RecursionError) as why:
+            raise ConnectError(Code.INVALID_ARGUMENT, f"not a {message_class.__name__}: {why}") from None
+        return message
+
+
+CODECS = (_Checked(proto_binary_codec()), _Checked(proto_json_codec()))
+
+
 class _Application(ConnectASGIApplication[Any]):
     def __init__(self, path: str, endpoints: dict[str, Any]) -> None:
-        super().__init__(service=None, endpoints=lambda _: endpoints, read_max_bytes=MOST, compressions=())
+        super().__init__(service=None, endpoints=lambda _: endpoints, read_max_bytes=MOST, compressions=(), codecs=CODECS)
         self._path = path
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from typing import Any
@@ -16,13 +16,16 @@ from starlette.routing import Route
 from ... import AsyncSandbox
 from ...errors import LindError, RequestError
 from ..core import Held, Refusal, Sandboxes, body
-from . import network
+from . import copies, network
 from .box import HOME, Box, number, texts
+from .copies import Snapshot, Snapshots
 
 # The version of E2B's daemon whose interfaces are there: above it clients ask for more.
 VERSION = "0.5.8"
 # The seconds that a sandbox has if the client does not say, and the most.
 SECONDS, LONGEST = 300, 30 * 24 * 3600
+# The seconds of a fork.
+FORK_SECONDS = 15
 PAGE = 100
 UNKNOWN = ("mcp", "iam", "volumeMounts")
 
@@ -36,9 +39,11 @@ class Control:
     allow: Sequence[str]
     most: int
     sandboxes: Sandboxes[Box] = field(init=False)
+    snapshots: Snapshots = field(init=False)
 
     def __post_init__(self) -> None:
         self.sandboxes = Sandboxes(self.most, self._over)
+        self.snapshots = Snapshots(self.most, frozenset(self.templates))
 
     def box(self, id: str) -> Box:
         """The sandbox that a request for its inside is for. The words of the error are those by which clients know that it has ended."""
@@ -65,8 +70,10 @@ class Control:
             ("POST", f"{one}/refreshes", self.refresh),
             ("PUT", f"{one}/network", self.change_network),
             ("GET", f"{one}/metrics", self.metrics),
-            ("POST", f"{one}/fork", self.unknown),
-            ("POST", f"{one}/snapshots", self.unknown),
+            ("POST", f"{one}/fork", self.fork),
+            ("POST", f"{one}/snapshots", self.snapshot),
+            ("GET", "/snapshots", self.list_snapshots),
+            ("DELETE", "/templates/{id:path}", self.delete_snapshot),
         ]
         return [Route(path, work, methods=[method]) for method, path, work in table]
 
@@ -77,7 +84,8 @@ class Control:
             if asked.get(key):
                 raise Refusal(501, f"{key}: sandboxes of Lind do not have this")
         template = asked.get("templateID")
-        if not isinstance(template, str) or template not in self.templates:
+        snapshot = self.snapshots.find(template) if template not in self.templates else None
+        if not isinstance(template, str) or (template not in self.templates and snapshot is None):
             raise Refusal(404, f"template {str(template)[:100]!r} is not known: the server has {', '.join(sorted(self.templates))}; its --template adds more")
         metadata, envs = texts(asked.get("metadata"), "metadata"), texts(asked.get("envVars"), "envVars")
         allow, deny = network.rules(self.allow, asked.get("allow_internet_access"), asked.get("network"))
@@ -85,10 +93,10 @@ class Control:
         resumes = asked.get("autoResume")
 
         async def make(id: str) -> Box:
-            sandbox = AsyncSandbox(**self.options, image=self.templates[template], workdir=HOME)
+            sandbox = await self._start(template, snapshot)
             try:
-                await sandbox.open()
-                numbers = await network.hold(sandbox, allow, deny, [])
+                before = [rule.number for rule in (await sandbox.policy()).rules]
+                numbers = await network.hold(sandbox, allow, deny, before)
             except BaseException:
                 await sandbox.close()
                 raise
@@ -98,6 +106,22 @@ class Control:
 
         held = await self.sandboxes.add(make, Box.close, seconds)
         return JSONResponse(self._made(held.what), 201)
+
+    async def _start(self, template: str, snapshot: Snapshot | None) -> AsyncSandbox:
+        if snapshot is not None:
+            return await snapshot.copy.start(AsyncSandbox, copies.SECONDS)
+        sandbox = AsyncSandbox(**self.options, image=self.templates[template], workdir=HOME)
+        try:
+            await sandbox.open()
+        except BaseException:
+            await sandbox.close()
+            raise
+        return sandbox
+
+    async def close(self) -> None:
+        """Ends all sandboxes, and removes all snapshots."""
+        self.snapshots.close()
+        await self.sandboxes.close()
 
     def _seconds(self, asked: dict[str, Any], otherwise: float) -> float:
         return min(number(asked["timeout"], "timeout"), LONGEST) if asked.get("timeout") is not None else otherwise
@@ -139,15 +163,7 @@ class Control:
             and query.get("template") in (None, held.what.template)
         ]
         found.sort(key=lambda held: held.what.started, reverse=query.get("order") != "asc")
-        try:
-            limit, start = min(int(query.get("limit", PAGE)), PAGE), int(query.get("nextToken", 0))
-        except ValueError:
-            raise Refusal(400, "limit and nextToken are numbers") from None
-        if limit < 1 or start < 0:
-            raise Refusal(400, "limit is positive, and nextToken not negative")
-        page = [self._about(held, secret=False) for held in found[start : start + limit]]
-        more = {"x-next-token": str(start + limit)} if start + limit < len(found) else {}
-        return JSONResponse(page, headers=more)
+        return _page([self._about(held, secret=False) for held in found], query)
 
     async def info(self, request: Request) -> Response:
         """Says what is known about a sandbox."""
@@ -219,7 +235,58 @@ class Control:
         box = self._held(request).what
         return JSONResponse([] if box.paused else [await box.metric()])
 
-    async def unknown(self, request: Request) -> Response:
-        """What sandboxes of Lind cannot do."""
-        self._held(request)
-        raise Refusal(501, "sandboxes of Lind are neither forked nor kept as snapshots: make another, and copy the files")
+    async def fork(self, request: Request) -> Response:
+        """Makes sandboxes with the files of one, and says of each whether it was made."""
+        source, asked = self._held(request).what, await body(request)
+        seconds, count = self._seconds(asked, FORK_SECONDS), copies.forks(asked.get("count"))
+        copy = await copies.taken(source, whole=True)
+
+        async def make(id: str) -> Box:
+            sandbox = await copy.start(AsyncSandbox, copies.SECONDS)
+            try:
+                rules = [rule.number for rule in (await sandbox.policy()).rules]
+            except BaseException:
+                await sandbox.close()
+                raise
+            return source.twin(id, sandbox, rules)
+
+        async def one() -> dict[str, Any]:
+            return self._made((await self.sandboxes.add(make, Box.close, seconds)).what)
+
+        try:
+            return JSONResponse([await copies.result(one) for _ in range(count)], 201)
+        finally:
+            copy.close()
+
+    async def snapshot(self, request: Request) -> Response:
+        """Keeps the files of a sandbox, for others."""
+        source, asked = self._held(request).what, await body(request)
+        made = await self.snapshots.make(source, asked.get("name"), asked.get("memory"))
+        return JSONResponse(made.about(), 201)
+
+    async def list_snapshots(self, request: Request) -> Response:
+        """Lists snapshots, a page at a time."""
+        query = request.query_params
+        found = [
+            one for one in self.snapshots.all()
+            if query.get("sandboxID") in (None, one.source) and (query.get("name") is None or query["name"] in (one.id, one.id.partition(":")[0]))
+        ]
+        return _page([one.about() for one in found], query)
+
+    async def delete_snapshot(self, request: Request) -> Response:
+        """Removes a snapshot. Templates of the server stay."""
+        if not self.snapshots.delete(request.path_params["id"]):
+            raise Refusal(404, "there is no snapshot of this id")
+        return Response(status_code=204)
+
+
+def _page(found: Sequence[dict[str, Any]], query: Mapping[str, str]) -> Response:
+    """The page of a list that a client asks for."""
+    try:
+        limit, start = min(int(query.get("limit", PAGE)), PAGE), int(query.get("nextToken", 0))
+    except ValueError:
+        raise Refusal(400, "limit and nextToken are numbers") from None
+    if limit < 1 or start < 0:
+        raise Refusal(400, "limit is positive, and nextToken not negative")
+    more = {"x-next-token": str(start + limit)} if start + limit < len(found) else {}
+    return JSONResponse(found[start : start + limit], headers=more)

@@ -14,6 +14,7 @@ from protobuf.wkt import Timestamp
 from ... import AsyncSandbox, Change, FileInfo
 from ...errors import LindError, NotDirectoryError, NotFoundError, TimeoutExpired
 from ..core import Refusal
+from ..telling import moment, plain
 from . import filesystem_pb as pb
 from .box import HOME, Box
 from .connect import Service, one, silence
@@ -21,7 +22,8 @@ from .watchers import Watcher
 
 # How many watches of one sandbox there may be: the session has 16 programs for files.
 WATCHES = 8
-TYPES = {"file": pb.FileType.FILE, "directory": pb.FileType.DIRECTORY}
+# A link that leads nowhere is one. Clients leave out of lists all that has none of these types.
+TYPES = {"file": pb.FileType.FILE, "directory": pb.FileType.DIRECTORY, "link": pb.FileType.SYMLINK}
 EVENTS = {"created": pb.EventType.CREATE, "moved_to": pb.EventType.CREATE, "modified": pb.EventType.WRITE, "removed": pb.EventType.REMOVE,
           "moved_from": pb.EventType.RENAME, "attributes": pb.EventType.CHMOD}
 
@@ -48,16 +50,12 @@ def inside(path: str) -> str:
     return posixpath.normpath(posixpath.join(HOME, path.removeprefix("~").lstrip("/") if path == "~" or path.startswith("~/") else path))
 
 
-def plain(text: str) -> str:
-    """A name as text that any client can read. Bytes that are not UTF-8 become U+FFFD."""
-    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-
-
 def entry(path: str, info: FileInfo, target: FileInfo | None) -> pb.EntryInfo:
     """A file as clients know it; `target` is what a link leads to."""
     seen = target or info
     mode = info.mode & 0o7777
-    seconds = int(info.mtime // 1)
+    when = moment(info.mtime)
+    seconds = int(when)
     return pb.EntryInfo(
         name=plain(posixpath.basename(path)),
         type=TYPES.get(seen.type, pb.FileType.UNSPECIFIED),
@@ -67,7 +65,7 @@ def entry(path: str, info: FileInfo, target: FileInfo | None) -> pb.EntryInfo:
         permissions=stat.filemode(mode | {"directory": stat.S_IFDIR, "link": stat.S_IFLNK}.get(info.type, stat.S_IFREG)),
         owner="root" if info.uid == 0 else "user",
         group="root" if info.gid == 0 else "user",
-        modified_time=Timestamp(seconds=seconds, nanos=int((info.mtime - seconds) * 1e9)),
+        modified_time=Timestamp(seconds=seconds, nanos=int((when - seconds) * 1e9)),
         symlink_target=None if info.target is None else plain(posixpath.normpath(posixpath.join(posixpath.dirname(path), info.target))),
         is_symlink=info.is_link,
     )
@@ -112,7 +110,7 @@ async def _move(box: Box, request: pb.MoveRequest) -> pb.MoveResponse:
 async def _list(box: Box, request: pb.ListDirRequest) -> pb.ListDirResponse:
     sandbox, path, depth = await box.running(), inside(request.path), max(request.depth, 1)
     found = await sandbox.files.list(path, recursive=depth > 1, depth=depth if depth > 1 else None, count=20_000)
-    paths = [(posixpath.join(path, info.name), info) for info in sorted(found, key=lambda info: info.name) if info.errno is None]
+    paths = [(posixpath.join(path, info.name), info) for info in sorted(found, key=lambda info: info.name)]
     return pb.ListDirResponse(entries=[await look(sandbox, name, info) for name, info in paths])
 
 

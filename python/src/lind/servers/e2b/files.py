@@ -2,35 +2,26 @@
 
 from __future__ import annotations
 
-import errno
 import posixpath
 import zlib
 from collections.abc import AsyncIterator
 from typing import Any
 
-from starlette.datastructures import UploadFile
-from starlette.formparsers import MultiPartException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from ... import AsyncSandbox
-from ...errors import FileError, shown
+from ...errors import FileError
+from ..bodies import Bounded, form_files
 from ..core import Refusal
+from ..telling import plain, refusal
 from .box import Box
-from .entries import inside, plain
+from .entries import inside
 
 # How much is read and written at once, in bytes.
 PIECE = 1 << 20
-# The most bytes of an upload, and the most files of one.
+# The most bytes of an upload.
 MOST = 4 << 30
-FILES = 1000
-STATUS = {errno.ENOENT: 404, errno.EACCES: 403, errno.EPERM: 403, errno.EROFS: 403, errno.ENOSPC: 507, errno.EDQUOT: 507, errno.EFBIG: 507}
-
-
-def refusal(why: FileError) -> Refusal:
-    """The answer to a request that fails for a file."""
-    name = shown(str(why.filename)) if why.filename is not None else "file"
-    return Refusal(STATUS.get(why.errno or 0, 400), f"{name}: {why.strerror}")
 
 
 async def download(box: Box, request: Request) -> Response:
@@ -71,43 +62,14 @@ async def upload(box: Box, request: Request) -> Response:
 
 
 async def _form(sandbox: AsyncSandbox, request: Request, asked: str | None) -> list[dict[str, Any]]:
-    _limit(request)
-    try:
-        form = await request.form(max_files=FILES, max_fields=FILES)
-    except MultiPartException as why:
-        raise Refusal(400, why.message) from None
-    except Exception as why:
-        # Starlette turns the former into this where an application is around it.
-        if type(why).__name__ == "HTTPException":
-            raise Refusal(400, str(getattr(why, "detail", why))) from None
-        raise
-    try:
-        parts = [part for name, part in form.multi_items() if name == "file" and isinstance(part, UploadFile)]
-        if not parts or (asked and len(parts) > 1):
-            raise Refusal(400, "expected parts called file, and one only where the parameter path is given")
-        return [await _write(sandbox, inside(asked or part.filename or ""), _parts(part)) for part in parts]
-    finally:
-        await form.close()
-
-
-def _limit(request: Request) -> None:
-    """Has the body end with an error when it is too long."""
-    receive, got = request._receive, 0
-
-    async def counted() -> Any:
-        nonlocal got
-        message = await receive()
-        got += len(message.get("body", b""))
-        if got > MOST:
-            raise Refusal(413, f"an upload may have {MOST} bytes")
-        return message
-
-    request._receive = counted
-
-
-async def _parts(part: UploadFile) -> AsyncIterator[bytes]:
-    while piece := await part.read(PIECE):
-        yield piece
+    written: list[dict[str, Any]] = []
+    async for part in form_files(Bounded(request, MOST)):
+        if written and asked:
+            raise Refusal(400, "where the parameter path is given a form has one file")
+        written.append(await _write(sandbox, inside(asked or part.filename or ""), part.data))
+    if not written:
+        raise Refusal(400, "expected parts called file")
+    return written
 
 
 async def _unpacked(request: Request) -> AsyncIterator[bytes]:

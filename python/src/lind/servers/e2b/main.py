@@ -13,8 +13,9 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Mount, Route
 from starlette.types import ASGIApp
 
-from ...errors import CommandError, LindError, SandboxError, TimeoutExpired
-from .. import core
+from ...errors import CommandError, LindError, RequestError, SandboxError, TimeoutExpired
+from .. import core, settings
+from ..bodies import Quiet
 from ..core import Guard, Place, Refusal, bearer, is_same, refused
 from . import entries, files, processes
 from .box import Box
@@ -22,19 +23,15 @@ from .control import Control
 
 LISTEN = "127.0.0.1:8600"
 # The paths of requests for the server itself; all others are for the inside of a sandbox.
-CONTROL = ("/sandboxes", "/v2/sandboxes")
+CONTROL = ("/sandboxes", "/v2/sandboxes", "/snapshots", "/templates/")
 
 
 def parser() -> argparse.ArgumentParser:
     """The command line."""
     made = core.options("e2b", "Serves sandboxes to the stock clients of E2B.", LISTEN)
     made.add_argument("--env", action="store_true", help="prints the lines that point clients at the server, and exits")
-    made.add_argument("-v", "--volume", metavar="DIR[:PATH]:HOW", action="append", default=[], help="a directory that all sandboxes see; HOW is ro, rw or overlay")
-    made.add_argument("--allow", metavar="HOST[:PORT]", action="append", default=[], help="a host that sandboxes may reach")
-    made.add_argument("--policy", metavar="NAME", help="the policy of all sandboxes; agent unless given")
-    made.add_argument("--memory", metavar="SIZE", help="the memory that a sandbox may have")
-    made.add_argument("--processes", metavar="N", type=int, help="how many processes a sandbox may have")
     made.add_argument("--template", metavar="NAME=IMAGE", action="append", default=[], help="an image for clients that ask for the template NAME")
+    settings.add(made)
     return made
 
 
@@ -46,17 +43,6 @@ def templates(given: Sequence[str]) -> dict[str, str | None]:
         if not name or not equals or not image:
             raise core.Unusable(f"--template {pair}: expected NAME=IMAGE")
         found[name] = image
-    return found
-
-
-def volumes(given: Sequence[str]) -> dict[str, str]:
-    """The directories that sandboxes see."""
-    found = {}
-    for volume in given:
-        host, colon, how = volume.partition(":")
-        if not host or not colon or not how:
-            raise core.Unusable(f"--volume {volume}: expected DIR[:PATH]:HOW, as .:/project:overlay")
-        found[host] = how
     return found
 
 
@@ -123,14 +109,14 @@ def application(control: Control) -> ASGIApp:
     for made in (processes.service(control.box), entries.service(control.box)):
         routes.append(Mount(f"/{made.name}", app=made.app()))
     handlers: dict[Any, Any] = {Refusal: lambda request, why: refused(why), LindError: _failed}
-    return Starlette(routes=routes, exception_handlers=handlers)
+    return Quiet(Starlette(routes=routes, exception_handlers=handlers))
 
 
 def _failed(request: Request, why: Exception) -> Response:
     if isinstance(why, SandboxError):
         # Clients ask after the state of the sandbox where they read this.
         return refused(Refusal(502 if "e2b-sandbox-id" in request.headers else 500, f"{why}; the sandbox was not found" if "ended" in str(why) else str(why)))
-    return refused(Refusal(504 if isinstance(why, TimeoutExpired) else 400 if isinstance(why, CommandError) else 500, str(why)))
+    return refused(Refusal(504 if isinstance(why, TimeoutExpired) else 400 if isinstance(why, CommandError | RequestError) else 500, str(why)))
 
 
 def main(words: Sequence[str]) -> int:
@@ -144,10 +130,9 @@ def main(words: Sequence[str]) -> int:
             for name, value in (("E2B_API_URL", url), ("E2B_SANDBOX_URL", url), ("E2B_API_KEY", token)):
                 print(f"export {name}={shlex.quote(value)}")
             return
-        options: dict[str, Any] = {"volumes": volumes(given.volume), "policy": given.policy, "memory": given.memory, "processes": given.processes}
-        control = Control(options, templates(given.template), given.allow, given.sandboxes)
+        control = Control(settings.read(given), templates(given.template), given.allow, given.sandboxes)
         place = Place.listen(given.listen, tuple(given.host))
         print(f"lind e2b: {place.url}", flush=True)
-        await core.serve(Guard(application(control), place.hosts, admits(token, control)), place, control.sandboxes.close)
+        await core.serve(Guard(application(control), place.hosts, admits(token, control)), place, control.close)
 
     return core.run("e2b", work)

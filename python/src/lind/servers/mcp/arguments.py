@@ -68,6 +68,7 @@ def options(given: argparse.Namespace) -> SandboxOptions:
         "workdir": given.workdir,
         "image": given.image,
         "hostname": given.hostname,
+        "ask": given.ask,
     }
     return made
 

@@ -11,20 +11,19 @@ import json
 import time
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, get_args
 
 from mcp.server.mcpserver import Context
 from mcp_types import ElicitRequest, ElicitRequestFormParams, ElicitResult, InputRequiredResult
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 import lind
+from lind._async.questions import Answer
 
 from .display import name
-from .questions import Question, Questions
 from .results import Waiting
 
-Answer = Literal["once", "program", "session", "no"]
-ANSWERS: tuple[Answer, ...] = ("once", "program", "session", "no")
+ANSWERS: tuple[Answer, ...] = get_args(Answer)
 # The seconds after which it is seen that a call does not wait any more.
 TICK = 0.25
 SCHEMA: dict[str, Any] = {
@@ -45,7 +44,7 @@ SCHEMA: dict[str, Any] = {
 class Asked:
     """A call that waits. It is `claimed` once somebody asks about it."""
 
-    question: Question
+    question: lind.AsyncQuestion
     claimed: bool = False
 
     @property
@@ -75,7 +74,7 @@ class Asking:
 
     async def open(self) -> None:
         """Follows the questions of the sandbox from now on."""
-        questions = await Questions.of(self._sandbox)
+        questions = await self._sandbox.follow_questions()
         self._task = asyncio.get_running_loop().create_task(self._follow(questions))
 
     async def close(self) -> None:
@@ -115,7 +114,7 @@ class Asking:
             with suppress(lind.LindError):
                 await asked.question.answer(decision(result))
 
-    async def _follow(self, questions: Questions) -> None:
+    async def _follow(self, questions: lind.AsyncQuestions) -> None:
         try:
             while True:
                 question = await self._read(questions)
@@ -129,15 +128,17 @@ class Asking:
                             await question.answer("no")
                 self._asked = {number: asked for number, asked in self._asked.items() if asked.waits}
         finally:
-            questions.close()
+            await questions.close()
 
-    async def _read(self, questions: Questions) -> Question | None:
+    async def _read(self, questions: lind.AsyncQuestions) -> lind.AsyncQuestion | None:
         """The next question. What is settled shows after a while only."""
         if not self._asked:
             return await questions.read()
         began = time.monotonic()
         try:
             return await questions.read(timeout=TICK)
+        except lind.TimeoutExpired:
+            return None
         finally:
             self._paused += time.monotonic() - began
 

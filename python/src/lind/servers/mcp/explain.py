@@ -11,11 +11,11 @@ from mcp.server.mcpserver import Context
 
 import lind
 from lind._images import find
+from lind._options import Options
 
 from .asking import Asking, has_user
 from .display import name
 from .files import failed
-from .questions import WithQuestions
 from .results import Denied, Rules
 
 # How many denials a result has.
@@ -25,7 +25,7 @@ DENIALS = 20
 class Explain:
     """The tool. `options` are those of the sandbox."""
 
-    def __init__(self, sandbox: lind.AsyncSandbox, options: WithQuestions, asking: Asking) -> None:
+    def __init__(self, sandbox: lind.AsyncSandbox, options: Options, asking: Asking) -> None:
         self._sandbox = sandbox
         self._options = options
         self._asking = asking
@@ -47,7 +47,7 @@ class Explain:
                      denials=[Denied.of(denial) for denial in reversed(denials[-DENIALS:])], waiting=self._asking.waiting())
 
 
-def describe(options: WithQuestions) -> tuple[list[str], list[str]]:
+def describe(options: Options) -> tuple[list[str], list[str]]:
     """The volumes and the rules of a sandbox, in the words of `lind-boot run --explain`."""
     image = find(options.image)
     words = [str(lind.program()), "run", "--explain", "--json", *([f"--image={image}"] if image else []), *options.words(), "--", "bash"]

@@ -21,6 +21,14 @@ ENTRIES, LOOKED_AT, MATCHES = 1000, 50_000, 200
 LINE = 300
 # A search ends after so many seconds, and after so many bytes that the program for it has written.
 SECONDS, WRITTEN = 60.0, 8 << 20
+# The pattern is a variable, since find replaces {} in arguments. Regular files alone are read: a
+# FIFO or a device would not end, and links lead out of the tree.
+SEARCH = """
+grep "$1" -q -e "$LIND_PATTERN" </dev/null
+case $? in 0|1) ;; 2) exit 3 ;; *) exit 4 ;; esac
+find -H "$2" -name .git -prune -o -type f -exec sh -c 'exec grep "$0" -nHs -e "$LIND_PATTERN" -- "$@"' "$1" {} + 2>/dev/null
+[ $? -le 1 ] || exit 4
+"""
 MATCH = re.compile(rb"(.+?):(\d+):(.*)")
 
 InSandbox = Annotated[str, Field(min_length=1, description="A path in the sandbox; relative ones are below its working directory")]
@@ -93,17 +101,20 @@ class Files:
         literal: Annotated[bool, Field(description="The pattern is a text, not an expression")] = False,
     ) -> Found:
         """Searches files for lines that match, by grep in the sandbox, up to 200 lines. Directories that begin with . are searched too, but .git is left out."""
-        words = ["grep", "-rnHs", "-F" if literal else "-E", "-e", pattern, "--", path]
+        # Neither an option nor an expression of find.
+        added = b"" if path[0].isalnum() or path[0] in "./" else b"./"
+        words = ["sh", "-c", SEARCH, "sh", "-F" if literal else "-E", added.decode() + path]
         matches: list[Match] = []
         more, rest, written = False, b"", 0
         try:
-            async with await self._sandbox.start(words, timeout=SECONDS, stdin=False) as process:
+            await self._sandbox.files.stat(path)
+            async with await self._sandbox.start(words, timeout=SECONDS, stdin=False, env={"LIND_PATTERN": pattern}) as process:
                 async for piece in process:
                     written += len(piece.data)
                     if piece.stream == "stderr":
                         continue
                     *whole, rest = (rest + piece.data).split(b"\n")
-                    matches += [match for line in whole if (match := _match(line)) is not None]
+                    matches += [match for line in whole if (match := _match(line.removeprefix(added))) is not None]
                     more = len(matches) > MATCHES or written > WRITTEN
                     if more:
                         break
@@ -111,8 +122,10 @@ class Files:
                 status = 0 if more or process.result is None else process.result.exit_code
         except (lind.LindError, OSError) as why:
             raise failed(why) from why
-        if status > 1 and not matches:
-            raise ToolError(f"grep has failed with status {status}: is {name(path)} there, and is the pattern an extended regular expression?")
+        if status == 3:
+            raise ToolError("the pattern is not an extended regular expression: with `literal` it is a text")
+        if status:
+            raise ToolError(f"the search has failed with status {status}: are sh, find and grep in the sandbox?")
         return Found(matches=matches[:MATCHES], more=more)
 
 

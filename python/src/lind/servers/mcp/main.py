@@ -9,12 +9,12 @@ import sys
 from collections.abc import Sequence
 
 import lind
+from lind._options import Options
 
 from ..core import Unusable
 from .arguments import options, parse
 from .display import name
 from .http import Front
-from .questions import sandbox
 from .server import serving
 
 
@@ -38,8 +38,8 @@ def main(words: Sequence[str]) -> int:
 
 
 async def _serve(given: argparse.Namespace, front: Front | None) -> None:
-    made, known = sandbox(options(given), given.ask)
-    async with made, serving(made, known, given.max_output) as (server, jobs):
+    chosen = options(given)
+    async with lind.AsyncSandbox(**chosen) as sandbox, serving(sandbox, Options(**chosen), given.max_output) as (server, jobs):
         if front is None:
             await server.run_stdio_async()
         else:

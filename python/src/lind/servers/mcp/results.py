@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from pydantic import BaseModel, Field
 
-from lind import Denial, Result
+from lind import Denial, HeldCall, Result
 
 from .display import name
-from .questions import HeldCall
 
 
 class Denied(BaseModel):

@@ -11,6 +11,7 @@ from mcp.server.request_state import RequestStateSecurity
 from mcp_types import ToolAnnotations
 
 import lind
+from lind._options import Options
 
 from .asking import Asking
 from .changes import Overlay
@@ -18,7 +19,6 @@ from .commands import Commands
 from .explain import Explain
 from .files import Files
 from .jobs import Jobs
-from .questions import WithQuestions
 
 # How long the state of a question is good, in seconds. The call itself waits as long as --ask says.
 ANSWERS = 86_400.0
@@ -29,7 +29,7 @@ A call that is denied fails with an error, and the result says what was denied a
 
 
 @asynccontextmanager
-async def serving(sandbox: lind.AsyncSandbox, options: WithQuestions, most: int) -> AsyncIterator[tuple[MCPServer[Any], Jobs]]:
+async def serving(sandbox: lind.AsyncSandbox, options: Options, most: int) -> AsyncIterator[tuple[MCPServer[Any], Jobs]]:
     """A server for a sandbox that has been opened, and its commands. At the end the commands are killed. Results have at most so many bytes of output."""
     asking = Asking(sandbox)
     if options.ask is not None:
@@ -42,11 +42,11 @@ async def serving(sandbox: lind.AsyncSandbox, options: WithQuestions, most: int)
         await asking.close()
 
 
-def make(sandbox: lind.AsyncSandbox, options: WithQuestions, jobs: Jobs, asking: Asking, most: int) -> MCPServer[Any]:
+def make(sandbox: lind.AsyncSandbox, options: Options, jobs: Jobs, asking: Asking, most: int) -> MCPServer[Any]:
     """The server with its tools."""
     server: MCPServer[Any] = MCPServer("lind", title="Lind sandbox", version=lind.__version__, instructions=INSTRUCTIONS, log_level="WARNING", subscriptions=False,
                                        request_state_security=RequestStateSecurity.ephemeral(ttl=ANSWERS))
-    commands, files, overlay = Commands(jobs, asking), Files(sandbox, most), Overlay(sandbox, most)
+    commands, files, overlay = Commands(jobs, asking), Files(sandbox, most), Overlay(sandbox, options.image, most)
     reaches = bool(options.allow or options.network or options.ask)
 
     def add(work: Callable[..., Any], title: str, *, reads: bool = False, destroys: bool = False, again: bool = False, world: bool = False) -> None:
