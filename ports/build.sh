@@ -92,7 +92,7 @@ for toolchain in $(printf '%s\n' $toolchains | sort -u); do build_toolchain "$to
 # A plain `make` in a recipe takes its jobs from this one's.
 # shellcheck disable=SC2086
 env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -k -s -j"$JOBS" -f "$plan/makefile" $targets 2>"$plan/make.log" || true
-kill "$watcher"
+kill "$watcher" 2>/dev/null || true
 watcher=
 
 failed=

@@ -18,6 +18,9 @@ mkdir -p "$dist" "$stage"
 for page in README.md LICENSE SECURITY.md; do install -m 644 "$top/$page" "$stage/$page"; done
 install -d "$stage/docs"
 install -m 644 "$top"/docs/*.md "$stage/docs"
+rm -rf "$stage/deploy"
+cp -R "$top/deploy" "$stage/deploy"
+chmod -R u=rwX,go=rX "$stage/deploy"
 tar -C "$top/build/dist" --sort=name --format=gnu --mtime="@$time" --owner=0 --group=0 --numeric-owner -cf - "$name" |
 	xz -T1 -6 >"$dist/$name.tar.xz"
 cd "$dist"

@@ -21,7 +21,7 @@ remove() {
 	for name in $commands; do
 		case $(readlink "$bin/$name" || true) in ../lib/lind/*) rm -f "$bin/$name" ;; esac
 	done
-	rm -f "$bin/lind-boot"
+	rm -f "$bin/lind-boot" "$bin/lind-oci" "$bin/lind-sh"
 	rm -rf "$lib"
 }
 
@@ -59,21 +59,23 @@ uninstall)
 	remove
 	;;
 install)
-	for built in target/release/lind-boot target/release/lind-passes build/sysroot/lib/libc.a build/grates/bracket_grate.wasm; do
+	for built in target/release/lind-boot target/release/lind-oci target/release/lind-passes build/sysroot/lib/libc.a build/grates/bracket_grate.wasm; do
 		[ -e "$top/$built" ] || die "$built is not built: run \`make\`"
 	done
 	umask 022
 	remove
 	mkdir -p "$bin" "$lib/bin"
 	install -m 755 -s "$top/target/release/lind-boot" "$bin/lind-boot"
+	install -m 755 -s "$top/target/release/lind-oci" "$bin/lind-oci"
 	install -m 755 -s "$top/target/release/lind-passes" "$lib/bin/lind-passes"
 	ln -s ../../../bin/lind-boot "$lib/bin/lind-boot"
+	ln -s lind-boot "$bin/lind-sh"
 	copy "$top/scripts/driver" "$lib/scripts/driver"
 	# Each start would compile it again for a user who may not write here. The bytecode is not compared
 	# with the source's time, which a copy of PREFIX may change.
 	/usr/bin/python3 -ISm compileall -q --invalidation-mode unchecked-hash -s "$lib" -p "$3/lib/lind" "$lib/scripts/driver"
 	copy "$top/scripts/bin" "$lib/scripts/bin"
-	rm -f "$lib/scripts/bin/lind_run" "$lib/scripts/bin/lind-wasm" "$lib/scripts/bin/cargo-lind"
+	rm -f "$lib/scripts/bin/lind_run" "$lib/scripts/bin/lind-wasm" "$lib/scripts/bin/cargo-lind" "$lib/scripts/bin/lind-sh"
 	install -m 755 "$top/scripts/lind_compile" "$lib/scripts/lind_compile"
 	for name in $commands; do ln -sf "../lib/lind/scripts/bin/$name" "$bin/$name"; done
 	copy "$top/build/sysroot" "$lib/sysroot"

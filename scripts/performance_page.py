@@ -5,7 +5,8 @@
 
 --check writes nothing and exits with 1 if a page is out of date. New results:
 `scripts/benchrunner.py -o benchmarks.json` makes benchmarks.raw.json, `scripts/sandbench.py --json`
-sandbox.json, `scripts/programbench.py --json` programs.json.
+sandbox.json, `scripts/programbench.py --json` programs.json, `scripts/packagebench.py --json`
+package.json.
 """
 
 from __future__ import annotations

@@ -10,7 +10,8 @@ NAME.sdist.txt names a source archive, the framework's tests are taken from that
 python/examples/with_NAME.py has to exit with 0. Environments are kept in build/python/NAME; where
 NAME.in begins with `# python 3.12`, they have that Python. The package is that of the wheel in dist; with --source, or without a wheel, it is
 python/src with the runner of target/release, and the image $LIND_ROOT, which needs bash, GNU's tools and Python. Skips where pip reaches
-nothing. The name mcp stands for `lind mcp` with programs from npm, which are kept in build/python/node.
+nothing. The names mcp, e2b and sandboxd stand for the servers, with the stock clients: of npm, which are kept in build/python/node and
+build/python/e2b-js, and of PyPI, as python/requirements.txt and python/tests/servers/sandboxd.txt pin them; and under load.
 Prints PASS, FAIL and SKIP lines, and `N passed, N failed, N skipped`.
 """
 
@@ -30,6 +31,7 @@ from pathlib import Path
 TOP = Path(__file__).resolve().parent.parent
 PYTHON = TOP / "python"
 TESTS = PYTHON / "tests" / "adapters"
+SERVERS = PYTHON / "tests" / "servers"
 WORK = TOP / "build" / "python"
 RUNNER = TOP / "target" / "release" / "lind-boot"
 # An image that scripts/wheel.py has made.
@@ -44,7 +46,7 @@ SECONDS = 1800
 sys.path.insert(0, str(TOP / "tests" / "python"))
 from tools import TOOLS, get_tools
 
-sys.path.insert(0, str(PYTHON / "tests" / "servers"))
+sys.path.insert(0, str(SERVERS))
 from node import get_programs
 
 
@@ -78,9 +80,9 @@ def package(source: bool) -> dict[str, str]:
     return known | {"PYTHONPATH": str(target)}
 
 
-def interpreter(name: str) -> str | None:
-    """The Python of an adapter: the one that it asks for, or this one."""
-    asked = VERSION.match((TESTS / f"{name}.in").read_text())
+def interpreter(pins: Path) -> str | None:
+    """The Python for what a file pins: the one that it asks for, or this one."""
+    asked = VERSION.match(pins.with_suffix(".in").read_text())
     if asked is None or sys.version_info[:2] == tuple(map(int, asked[1].split("."))):
         return sys.executable
     found = shutil.which(f"python{asked[1]}")
@@ -89,19 +91,19 @@ def interpreter(name: str) -> str | None:
     return found if works else str(kept[-1]) if kept else None
 
 
-def environment(name: str) -> Path:
-    """The interpreter of an adapter's virtual environment, with what it is tested with."""
-    pins, venv = TESTS / f"{name}.txt", WORK / name
+def environment(pins: Path) -> Path:
+    """The interpreter of a virtual environment, with what a file pins."""
+    venv = WORK / pins.stem
     mark, python = venv / "installed.txt", venv / "bin" / "python"
     if mark.exists() and mark.read_text() == pins.read_text():
         return python
-    base = interpreter(name)
+    base = interpreter(pins)
     if base is None:
-        raise Missing(f"the Python that python/tests/adapters/{name}.in asks for")
+        raise Missing(f"the Python that {pins.with_suffix('.in').relative_to(TOP)} asks for")
     shutil.rmtree(venv, ignore_errors=True)
     subprocess.run([base, "-m", "venv", venv], check=True)
     if subprocess.run([python, *PIP, "-r", pins], check=False).returncode:
-        raise Missing(f"what python/tests/adapters/{name}.txt names: pip cannot get it")
+        raise Missing(f"what {pins.relative_to(TOP)} names: pip cannot get it")
     mark.write_text(pins.read_text())
     return python
 
@@ -147,13 +149,8 @@ def call(words: list[str | Path], known: dict[str, str]) -> tuple[int, str]:
 def run(name: str, known: dict[str, str], totals: Totals) -> None:
     """Tests one adapter."""
     began = time.monotonic()
-    try:
-        python = environment(name)
-        known = known | sources(name, python)
-    except Missing as what:
-        print(f"SKIP {name}: there is not {what}", flush=True)
-        totals["skipped"] += 1
-        return
+    python = environment(TESTS / f"{name}.txt")
+    known = known | sources(name, python)
     got = time.monotonic()
     words = ["-c", TESTS / "pytest.ini", f"--confcutdir={TESTS}", "--doctest-modules"]
     status, said = call([python, "-m", "pytest", *words, TESTS / f"test_{name}.py", *modules(Path(known["PYTHONPATH"]), name)], known)
@@ -173,20 +170,42 @@ def run(name: str, known: dict[str, str], totals: Totals) -> None:
     print(f"{'FAIL' if status else 'PASS'} {name}: examples/{example.name}", flush=True)
 
 
-def run_node(known: dict[str, str], totals: Totals) -> None:
-    """Tests `lind mcp` with programs from npm."""
-    programs = get_programs()
-    if programs is None:
-        print("SKIP mcp: npm cannot get what python/tests/servers/node/package-lock.json names", flush=True)
-        totals["skipped"] += 1
-        return
+def run_server(name: str, python: Path | str, known: dict[str, str], totals: Totals) -> None:
+    """Tests a server with the stock clients, and under load."""
     runner = WORK / "package" / "lind" / "_bundle" / "bin" / "lind-boot"
-    known = known | {"LIND_NODE": str(programs), "PYTHONPATH": f"{known['PYTHONPATH']}:{TOOLS}"} | ({} if "LIND_BOOT" in known else {"LIND_BOOT": str(runner)})
-    status, said = call([sys.executable, "-m", "pytest", "-rf", *(f"tests/servers/test_mcp_{part}.py" for part in ("node", "http", "loads"))], known)
+    known = known | {"LIND_LOADS": "1"} | ({} if "LIND_BOOT" in known else {"LIND_BOOT": str(runner)})
+    files = sorted(SERVERS.glob(f"test_{name}*.py"))
+    status, said = call([python, "-m", "pytest", "-rf", *files], known)
     counts = [(int(count), kind) for count, kind in COUNT.findall(said.rstrip().rpartition("\n")[2])]
     for count, kind in counts or [(1, "failed")]:
         totals["failed" if kind.startswith("error") else kind] += count
-    print(f"{'FAIL' if status else 'PASS'} mcp: {', '.join(f'{count} {kind}' for count, kind in counts)}", flush=True)
+    print(f"{'FAIL' if status else 'PASS'} {name}: {', '.join(f'{count} {kind}' for count, kind in counts)}", flush=True)
+
+
+def run_mcp(known: dict[str, str], totals: Totals) -> None:
+    """Tests `lind mcp`, also with programs from npm."""
+    programs = get_programs()
+    if programs is None:
+        raise Missing("a program of python/tests/servers/node/package-lock.json: npm cannot get it")
+    run_server("mcp", sys.executable, with_tools(known) | {"LIND_NODE": str(programs)}, totals)
+
+
+def run_e2b(known: dict[str, str], totals: Totals) -> None:
+    """Tests `lind e2b`."""
+    run_server("e2b", sys.executable, with_tools(known), totals)
+
+
+def run_sandboxd(known: dict[str, str], totals: Totals) -> None:
+    """Tests `lind sandboxd` with the client of agent-sandbox, which is not among the tools."""
+    run_server("sandboxd", environment(SERVERS / "sandboxd.txt"), known, totals)
+
+
+def with_tools(known: dict[str, str]) -> dict[str, str]:
+    """The environment in which also the tools of python/requirements.txt are found."""
+    return known | {"PYTHONPATH": f"{known['PYTHONPATH']}:{TOOLS}"}
+
+
+OWN = {"e2b": run_e2b, "mcp": run_mcp, "sandboxd": run_sandboxd}
 
 
 def main() -> int:
@@ -194,7 +213,7 @@ def main() -> int:
     parser.add_argument("names", nargs="*", metavar="NAME")
     parser.add_argument("--source", action="store_true")
     options = parser.parse_args()
-    there = ["mcp"] + sorted(path.stem.removeprefix("test_") for path in TESTS.glob("test_*.py"))
+    there = sorted(OWN) + sorted(path.stem.removeprefix("test_") for path in TESTS.glob("test_*.py"))
     if unknown := set(options.names) - set(there):
         raise SystemExit(f"sdk_test.py: no adapter {', '.join(sorted(unknown))}; there are {', '.join(there)}")
     WORK.mkdir(parents=True, exist_ok=True)
@@ -204,7 +223,11 @@ def main() -> int:
         return 0
     known, totals = package(options.source), Totals()
     for name in options.names or there:
-        run_node(known, totals) if name == "mcp" else run(name, known, totals)
+        try:
+            OWN[name](known, totals) if name in OWN else run(name, known, totals)
+        except Missing as what:
+            print(f"SKIP {name}: there is not {what}", flush=True)
+            totals["skipped"] += 1
     print(totals)
     return 1 if totals["failed"] else 0
 

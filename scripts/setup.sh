@@ -6,7 +6,7 @@ set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
 packages="clang-22 lld-22 llvm-22 libclang-rt-22-dev-wasm32 make gcc g++ libc6-dev linux-libc-dev python3 patch
-	cmake ninja-build wasi-libc ca-certificates bzip2 xz-utils tcl git curl"
+	cmake ninja-build wasi-libc ca-certificates bzip2 xz-utils zstd tcl git curl"
 rust=1.95
 
 die() { echo "setup.sh: $*" >&2; exit 1; }

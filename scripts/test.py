@@ -7,9 +7,9 @@ A PREFIX selects: `fs`, `fs/open`, `hostile`, `grates/imfs`. A conformance progr
 pass on Linux first, in an empty directory which it leaves empty; 0 is a pass, 77 a skip. Then it runs in a cage, in one behind
 a grate that passes every call on, and in one whose files are in memory (imfs); those of fs/ also in a mount, made by the host and by
 lind-boot. Failures that are known, in cages only, stand in tests/expected-failures.txt; one that passes after all is a failure. An
-executable tests/FOLDER/run, and tests/grates/NAME/run and one below that, prints `N passed, N failed` itself; some run beside the
-other tests. The last lines name what failed, and say `N passed, N failed, N skipped`; exits with 1 if anything failed, 2 if called
-wrongly.
+executable tests/FOLDER/run, and tests/grates/NAME/run and one below that, prints `N passed, N failed` itself; those outside of
+tests/grates run beside the other tests. The last lines name what failed, and say `N passed, N failed, N skipped`; exits with 1 if
+anything failed, 2 if called wrongly.
 """
 
 from __future__ import annotations
@@ -23,17 +23,24 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 TESTS = REPOSITORY / "tests"
+sys.path.insert(0, str(TESTS))
+
+from processes import family
+
 GRATES = ("forward", "imfs")
 MAKERS = ("bind", "kernel")
-# Folders that write below build/ only, each in a place of its own, and compile most of the time.
-# They run one after the other beside all other tests.
-BESIDE = ("abi", "cxx", "driver", "wasi")
+# The folders in this one share a directory of lindfs: they run one after the other, and after the
+# conformance programs.
+SHARING = "grates"
+# These take longest, and begin first: none of them is to run alone at the end.
+LONGEST = ("python", "sandbox", "users", "cxx")
 CONFORMANCE = TESTS / "conformance"
 # Without -fno-builtin the compiler answers many calls of the C library itself.
 CFLAGS = ["-O1", "-g", "-fno-builtin", "-Wall", "-Wextra", "-Werror", f"-I{CONFORMANCE}"]
@@ -42,7 +49,11 @@ STANDARDS = {".c": ["-std=c11"], ".cpp": ["-std=c++20", "-Wno-deprecated-declara
 LIBRARIES = ["-lm", "-lpthread"]
 PASSED, SKIPPED = 0, 77
 RUN_SECONDS = 180
-FOLDER_SECONDS = 3600
+# The longest folder takes a quarter of this on two idle processors. A folder that hangs is ended
+# and counts as a failure.
+FOLDER_SECONDS = 1500
+# A folder that was interrupted has so long to say where it was.
+GRACE_SECONDS = 20
 FAILURE = re.compile(r"^\s*FAIL(ED)?\b")
 COUNTS = re.compile(r"^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?\s*$", re.MULTILINE)
 
@@ -270,39 +281,68 @@ def run_cages(options: argparse.Namespace, names: list[str], expected: dict[str,
             print(f"SKIPPED {side.title}: the host does not permit it", flush=True)
 
 
+def end_of(process: subprocess.Popen[str]) -> float:
+    """Waits for a process; returns the seconds of processor time that it and its children took."""
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    return usage.ru_utime + usage.ru_stime
+
+
+def interrupt(folder: subprocess.Popen[str], late: threading.Event) -> None:
+    """Ends a folder that hangs: by SIGINT, which has it say where it is, and then with all its processes."""
+    late.set()
+    everyone = family(folder.pid)
+    folder.send_signal(signal.SIGINT)
+    end = time.monotonic() + GRACE_SECONDS
+    while time.monotonic() < end and Path(f"/proc/{folder.pid}/exe").exists():
+        time.sleep(0.1)
+    for pid in everyone:
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+
+
 def run_folder(folder: Path, totals: Totals, say: Callable[[str], None]) -> None:
     """Runs tests/FOLDER/run, says what it prints, and adds the last counts that it prints."""
     name = folder.relative_to(TESTS) if folder.is_relative_to(TESTS) else folder
     say(f"tests/{name}:")
     said: list[str] = []
-    start = time.monotonic()
+    start, late = time.monotonic(), threading.Event()
     with subprocess.Popen([str(folder / "run")], cwd=REPOSITORY, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, text=True, errors="replace") as process:
+        limit = threading.Timer(FOLDER_SECONDS, interrupt, [process, late])
+        limit.start()
         for line in process.stdout or []:
             said.append(line)
             if not COUNTS.match(line):
                 say(f"    {line}".removesuffix("\n"))
-        status = process.wait(FOLDER_SECONDS)
+        seconds = end_of(process)
+        limit.cancel()
+    status = process.returncode
     counts = COUNTS.findall("".join(said))
     passed, failed, skipped = (int(n or 0) for n in counts[-1]) if counts else (0, 0, 0)
-    if not counts or (status and not failed):
+    if late.is_set():
+        say(f"FAILED tests/{name}/run: still running after {FOLDER_SECONDS} s, and ended")
+        failed += 1
+    elif not counts or (status and not failed):
         say(f"FAILED tests/{name}/run: exit status {status}, {'no counts' if not counts else 'no failure named'}")
         failed += 1
     failures: list[str] = []
     if failed:
         failures = [f"tests/{name}: {line.strip()}" for line in said if FAILURE.match(line)] or [f"tests/{name}: its last lines:\n{''.join(said[-25:])}"]
+        failures += [f"tests/{name}: still running after {FOLDER_SECONDS} s"] if late.is_set() else []
     totals.add(Totals(passed, failed, skipped, failures))
-    say(f"tests/{name}: {passed} passed, {failed} failed, {skipped} skipped in {time.monotonic() - start:.0f} s")
+    say(f"tests/{name}: {passed} passed, {failed} failed, {skipped} skipped in {time.monotonic() - start:.0f} s, {seconds:.0f} s of processor")
 
 
-def run_beside(folders: list[str]) -> Totals:
-    """Runs folders one after the other; prints what each of them says in one piece."""
-    totals = Totals()
+def run_folders(folders: Iterator[str], totals: Totals) -> None:
+    """Takes folders until none is left, as another thread may do; prints what each of them says in one piece."""
     for folder in folders:
         lines: list[str] = []
+        print(f"tests/{folder}: begins", flush=True)
         run_folder(TESTS / folder, totals, lines.append)
         print("\n".join(lines), flush=True)
-    return totals
 
 
 def selected(names: list[str], prefixes: list[str]) -> list[str]:
@@ -348,22 +388,26 @@ def run_all(options: argparse.Namespace) -> Totals:
     agreed = run_side(Native(options), names, {}, options.jobs, totals) if names else []
     if options.native_only:
         return totals
+    sharing = [folder for folder in folders if folder.split("/")[0] == SHARING]
+    apart = iter(sorted((folder for folder in folders if folder not in sharing), key=lambda folder: folder not in LONGEST))
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
-        beside = pool.submit(run_beside, [folder for folder in folders if folder in BESIDE])
+        beside = pool.submit(run_folders, apart, others := Totals())
         if agreed:
             run_cages(options, agreed, expected, totals)
-        for folder in folders:
-            if folder not in BESIDE:
-                run_folder(TESTS / folder, totals, lambda line: print(line, flush=True))
-        totals.add(beside.result())
+        for folder in sharing:
+            run_folder(TESTS / folder, totals, lambda line: print(line, flush=True))
+        run_folders(apart, totals)
+        beside.result()
+    totals.add(others)
     return totals
 
 
 def main() -> int:
     options = parse_arguments()
-    # A shell that starts this in the background has it ignore SIGINT, and so would every program
+    # A shell that starts this in the background has it ignore these, and so would every program
     # that is tested.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGQUIT, signal.SIG_DFL)
     try:
         totals = run_all(options)
     except Wrong as wrong:

@@ -4,7 +4,7 @@
     scripts/wheel.py [--out DIR] [--full] [PORT...]     the ports of the image; those of BASIC if none is named
 
 With --full also the wheel lind-sandbox-image-full, with the ports of `agent`. Ports that are not built are built first. Wheels
-cannot hold links, so an image is a tar, which the package unpacks when it is first used. The same tree gives the same
+cannot hold links, so an image is a tar, which the runner unpacks when it is first used. zstd compresses it and the code. The same tree gives the same
 bytes: times are SOURCE_DATE_EPOCH, or that of the last commit.
 """
 
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import io
 import os
 import shutil
 import subprocess
@@ -22,12 +23,19 @@ from pathlib import Path
 
 TOP = Path(__file__).resolve().parent.parent
 WORK = TOP / "build" / "wheel"
-BASIC = "busybox bash coreutils diffutils findutils gawk grep sed patch make tzdata curl git jq ripgrep python".split()
+BASIC = "busybox bash lind-why coreutils diffutils findutils gawk grep sed patch make tzdata curl git jq ripgrep python".split()
+# Programs that no command of BASIC runs: those of libraries that others need, and those of git that
+# serve, or send by mail. Their code would be a fifth of the wheel.
+UNUSED = """bin/bzip2recover bin/infocmp bin/minigzip bin/openssl bin/scalar bin/sqlite3 bin/tic bin/xzdec bin/git-shell
+    libexec/git-core/git-daemon libexec/git-core/git-http-backend libexec/git-core/git-http-fetch libexec/git-core/git-imap-send
+    libexec/git-core/git-shell libexec/git-core/scalar""".split()
 # The directory of scripts/install.sh.
 CODE = TOP / "build" / "code"
 GIT = ["git", "-c", "safe.directory=*"]
 # Files of the skeleton that keep its directories, and a file of the build.
 LEFT_OUT = (".gitignore", ".keep", "install.lock")
+# How code and images are compressed. The runner decompresses with a window of so many bytes.
+PACKING = ["zstd", "-q", "-19", "--long=27", "-T2", "-c"]
 # Larger wheels are reported, in bytes.
 MOST = 100_000_000
 
@@ -63,17 +71,22 @@ def image(name: str, ports: list[str]) -> Path:
             shutil.copy2(TOP / file, target, follow_symlinks=False)
     (root / "tmp").mkdir(exist_ok=True)
     subprocess.run([TOP / "ports" / "build.sh", "--root", root, *ports], check=True)
+    for unused in UNUSED if ports == BASIC else []:
+        (root / unused).unlink()
     wanted.write_text(" ".join(ports))
     return root
 
 
-def pack(root: Path, target: Path) -> None:
-    """Makes a tar of an image."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with tarfile.open(target, "w", format=tarfile.GNU_FORMAT) as archive:
-        for path in sorted(root.rglob("*")):
-            if path.name in LEFT_OUT or path.suffix == ".cwasm":
-                continue
+def contents(root: Path) -> list[Path]:
+    """The files of an image that are packed, directories before what is in them."""
+    return [path for path in sorted(root.rglob("*")) if path.name not in LEFT_OUT and path.suffix != ".cwasm"]
+
+
+def archive_of(root: Path) -> bytes:
+    """A tar of an image."""
+    made = io.BytesIO()
+    with tarfile.open(fileobj=made, mode="w", format=tarfile.GNU_FORMAT) as archive:
+        for path in contents(root):
             member = archive.gettarinfo(path, str(path.relative_to(root)))
             member.uid = member.gid = 0
             member.uname = member.gname = ""
@@ -84,24 +97,51 @@ def pack(root: Path, target: Path) -> None:
                     archive.addfile(member, file)
             else:
                 archive.addfile(member)
-    target.with_suffix(".id").write_text(hashlib.sha256(target.read_bytes()).hexdigest()[:32] + "\n")
+    return made.getvalue()
+
+
+def packed(data: bytes) -> bytes:
+    """Compresses code or an image as the runner decompresses it, unless that has been done."""
+    kept = WORK / "packed" / f"{hashlib.sha256(data).hexdigest()}.zst"
+    if not kept.exists():
+        kept.parent.mkdir(exist_ok=True)
+        new = kept.with_suffix(".new")
+        new.write_bytes(subprocess.run(PACKING, input=data, stdout=subprocess.PIPE, check=True).stdout)
+        new.rename(kept)
+    return kept.read_bytes()
+
+
+def pack(root: Path, images: Path, name: str) -> None:
+    """Packs an image."""
+    images.mkdir(parents=True)
+    data = packed(archive_of(root))
+    (images / f"{name}.tar.zst").write_bytes(data)
+    (images / f"{name}.id").write_text(hashlib.sha256(data).hexdigest()[:32] + "\n")
 
 
 def deliver(*modules: Path) -> list[str]:
-    """Compiles modules into a directory that is kept, and makes the runner of the wheel trust them. The names of the files."""
+    """Compiles modules into a directory that is kept. The hashes of the modules."""
+    built = TOP / "target" / "release" / "lind-boot"
+    subprocess.run([built, "warm", "--deliver", CODE, *modules], check=True)
+    return [line.split()[0] for line in (CODE / "list").read_text().splitlines()]
+
+
+def put(sources: list[str], bundle: Path, every: Path) -> None:
+    """Packs code into a bundle, and into the directory of all packed code."""
+    folder = bundle / "lib" / "lind" / "code"
+    folder.mkdir(parents=True)
+    for source in sources:
+        (folder / f"{source}.packed").write_bytes(packed((CODE / f"{source}.code").read_bytes()))
+        os.link(folder / f"{source}.packed", every / f"{source}.packed")
+
+
+def seal(every: Path, *modules: Path) -> Path:
+    """The runner of the wheel, which trusts the packed code of these modules."""
     runner = WORK / "lind-boot"
     built = TOP / "target" / "release" / "lind-boot"
     subprocess.run(["install", "-m", "755", "-s", built, runner], check=True)
-    subprocess.run([built, "warm", "--deliver", CODE, "--seal", runner, *modules], check=True)
-    return [f"{line.split()[0]}.code" for line in (CODE / "list").read_text().splitlines()]
-
-
-def put(names: list[str], bundle: Path) -> None:
-    """Copies code into a bundle."""
-    folder = bundle / "lib" / "lind" / "code"
-    folder.mkdir(parents=True)
-    for name in names:
-        shutil.copy(CODE / name, folder)
+    subprocess.run([built, "warm", "--deliver", CODE, "--packed", every, "--seal", runner, *modules], check=True)
+    return runner
 
 
 def new(name: str) -> Path:
@@ -144,23 +184,26 @@ def main() -> int:
     options = parser.parse_args()
     out = options.out.resolve()
     out.mkdir(parents=True, exist_ok=True)
-    grates, base = new("grates"), image("base", options.ports)
+    # A wheel of a few ports leaves the image of the usual one, which scripts/sdk_test.py uses too.
+    grates, base = new("grates"), image("base" if options.ports == BASIC else "few", options.ports)
     for grate in (TOP / "build" / "grates").glob("*.wasm"):
         shutil.copy(grate, grates)
-    code = deliver(grates, base)
+    code, every, modules = deliver(grates, base), new("every"), [grates, base]
     if options.full:
         full = image("full", ["agent"])
-        more = [name for name in deliver(grates, base, full) if name not in code]
+        modules.append(full)
+        more = [source for source in deliver(*modules) if source not in code]
         bundle = new("full-bundle")
-        put(more, bundle)
-        pack(full, bundle / "images" / "full.tar")
+        put(more, bundle, every)
+        pack(full, bundle / "images", "full")
         build(TOP / "python" / "image-full", out, bundle)
     bundle = new("bundle")
-    put([*code, "list"], bundle)
-    pack(base, bundle / "images" / "base.tar")
-    shutil.copytree(grates, bundle / "lib" / "lind" / "grates")
+    put(code, bundle, every)
     (bundle / "bin").mkdir()
-    shutil.copy(WORK / "lind-boot", bundle / "bin")
+    shutil.copy(seal(every, *modules), bundle / "bin" / "lind-boot")
+    shutil.copy(CODE / "list", bundle / "lib" / "lind" / "code")
+    pack(base, bundle / "images", "base")
+    shutil.copytree(grates, bundle / "lib" / "lind" / "grates")
     build(TOP / "python", out, bundle)
     return 0
 

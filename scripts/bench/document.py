@@ -10,9 +10,11 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+from bench import servers
 from bench.budgets import verdicts
 from bench.model import REPOSITORY, Failed, Row, Rows
 from bench.overlay import results as overlay
+from bench.package import results as package
 from bench.programs import results as programs
 from bench.report import KERNELS, all_rows, cell, kernels_row
 from bench.results import Report, tables
@@ -97,10 +99,13 @@ PARTS: list[tuple[str, str, str, Callable[[dict], str]]] = [
     (RESULTS_PAGE, "programs", "programs.json", suite(programs.REPORT)),
     (RESULTS_PAGE, "sandboxes", "sandbox.json", suite(sandbox.REPORT)),
     (RESULTS_PAGE, "overlays", "overlay.json", suite(overlay.REPORT)),
+    (RESULTS_PAGE, "package", "package.json", suite(package.REPORT)),
     (PAGE, "numbers", "benchmarks.raw.json", numbers),
     (PAGE, "each", "programs.json", section(programs.sections, "Each program")),
     (PAGE, "commands", "sandbox.json", section(sandbox.sections, "Commands", ("true", "python", "git-status", "file-write", "small-files"))),
     (PAGE, "git", "overlay.json", section(overlay.sections, "Git")),
+    (PAGE, "package", "package.json", section(package.sections, package.TITLE)),
+    ("docs/servers.md", "loads", "servers.json", servers.table),
 ]
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from bench.package.measure import Turns
-from bench.results import Report, facts_of_run, middle_halves, rows_of, table
+from bench.results import Report, Values, facts_of_run, middle_halves, rows_of, table
+from bench.tables import milliseconds
 
-BARE = "bare"
+BARE, TITLE = "bare", "From a program"
 
 
 def raw(suite: Turns, note: str) -> dict[str, object]:
@@ -21,8 +22,13 @@ def raw(suite: Turns, note: str) -> dict[str, object]:
 
 
 def sections(data: dict) -> list[tuple[str, str]]:
-    more = {"middle half": lambda _, columns, names: middle_halves(columns, names)}
-    return [("From a program", table(data, rows_of(data), BARE, more=more))] if data["rows"] else []
+    more = {"middle half": lambda _, columns, names: middle_halves(columns, names), "slowest": slowest}
+    return [(TITLE, table(data, rows_of(data), BARE, more=more))] if data["rows"] else []
+
+
+def slowest(_: str, columns: Values, names: list[str]) -> str:
+    """The slowest round in each column."""
+    return " / ".join(milliseconds(max(columns[name])) for name in names if name in columns)
 
 
 REPORT = Report("packagebench", "Sandboxes from Python", "package",
