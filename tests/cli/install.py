@@ -15,7 +15,7 @@ SIGNATURE = 64
 # The checkout is empty for what follows, as if it had never been there.
 HIDDEN = f'mount -t tmpfs -o mode=0700 none "{TOP}"; '
 USE = """cd "$WORK"
-for command in lind-boot lind_compile lind-cc; do [ "$(command -v $command)" = "$PREFIX/bin/$command" ] || exit 90; done
+for command in lind-boot lind-sh lind_compile lind-cc; do [ "$(command -v $command)" = "$PREFIX/bin/$command" ] || exit 90; done
 lind_compile hello.c >/dev/null || exit 91
 [ -f hello.wasm ] && [ -f hello.cwasm ] || exit 92
 lind-cc -o other.wasm hello.c || exit 93

@@ -16,11 +16,13 @@ MISTAKES = [
     ("run -v {home}:/src:w true", 125, "-v {home}:/src:w: w is neither ro, rw nor overlay"),
     ("run -v {home}:src true", 125, "-v {home}:src: src: must be a path of the guest, which begins with /"),
     ("run -v {home}:/ true", 125, "-v {home}:/: /: cannot mount over the root itself; name another path after a colon"),
+    ("run --grates /nowhere true", 125, "--grates /nowhere: not a directory"),
     ("run -w here true", 125, "-w here: must be a path of the guest, which begins with /"),
     ("run --policy nosuch true", 125, "--policy nosuch: no such policy; there are agent, build, readonly, untrusted, or name a file (./nosuch)"),
     ("run --allow https://example.org/x true", 125, "--allow https://example.org/x: expected a host, not a URL: --allow example.org:443"),
     ("run --allow a.example --network none true", 125, "--allow a.example cannot be used with --network none"),
     ("session exec nosuch true", 125, "no session nosuch: start it with `lind-boot session start nosuch`, or see `lind-boot session ls`"),
+    ("rum true", 127, "rum: not found in the root {image} or its /bin, with or without .cwasm or .wasm; did you mean the command `lind-boot run`?"),
     ("diff nosuch", 125, "nosuch: no such state ({home}/.local/state/lind/overlay/nosuch.db); `lind-boot overlay ls` lists the states"),
 ]
 
@@ -38,11 +40,14 @@ def messages_of_frequent_mistakes(world: World) -> None:
 
 
 def values_of_options(world: World) -> None:
-    """Values that an option does not take: clap prints the option, and the reason is ours."""
+    """Options and values that a command does not take: clap prints the option, and the reason is ours."""
     for words, reason in (("run --memory 64 true", "invalid value '64' for '--memory <SIZE>': 64 has no unit: write 64M, or 64B for bytes"),
                           ("run --timeout soon true", "invalid value 'soon' for '--timeout <TIME>': must be a time such as 500ms, 10s, 2m"),
                           ("run -p 80 true", "must be [HOSTADDRESS:]HOSTPORT:PORT, such as 8080:80 or 127.0.0.1:8080:80"),
                           ("session signal s LOUD", "invalid value 'LOUD' for '<SIGNAL>': must be the name or number of a signal, such as TERM, KILL, 15"),
+                          ("run --memroy 1G true", "a similar argument exists: '--memory'"),
+                          ("session exce s true", "a similar subcommand exists: 'exec'"),
+                          ("session exec s -v . true", "lind-boot: this is an option of `lind-boot session start`; write `lind-boot session start ...`\n"),
                           ("-v . true", "lind-boot: this is an option of `lind-boot run`; write `lind-boot run ...`\n")):
         done = world.run(str(BOOT), *words.split())
         if done.returncode != 125 or reason not in done.stderr:

@@ -14,6 +14,7 @@ RUST_HOME = {"src/kernel/text.rs", "src/kernel/stdio.rs"}
 SEVERAL_LINES = {
     "src/engine/signal/trap.rs": "the lines of a backtrace, whose names are shown by backtrace.rs",
     "lind-boot/src/cli/mod.rs": "help, and mistakes in the command line, whose words are shown",
+    "lind-boot/src/session/shell/mod.rs": "the lines to add to the list of projects, whose names are shown or quoted",
     "lind-boot/src/launch/mod.rs": "the table of --perf, whose names are shown by perf.rs",
 }
 ORDERS = {

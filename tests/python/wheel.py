@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import runpy
 import shutil
 import subprocess
 import sys
@@ -57,9 +58,11 @@ class World:
     def python(self, text: str) -> str:
         return self.run(sys.executable, "-c", f"import lind\n{text}")
 
-    def code(self) -> dict[bytes, Path]:
-        """The code that it brings."""
-        return {path.read_bytes(): path for path in (self.bundle / "lib" / "lind" / "code").glob("*.code")}
+    def code(self) -> set[bytes]:
+        """The code that it brings, as far as it can be unpacked."""
+        paths = (self.bundle / "lib" / "lind" / "code").glob("*.packed")
+        every = (subprocess.run(["zstd", "-q", "-d", "--long=27", "-c", path], capture_output=True, check=False) for path in paths)
+        return {done.stdout for done in every if not done.returncode}
 
     def cached(self) -> list[bytes]:
         """The code that was compiled or taken over, without its signatures."""
@@ -79,6 +82,27 @@ def its_links_are_there(world: World) -> None:
     same("a link", world.python("with lind.Sandbox() as sandbox:\n    print(sandbox.files.stat('/bin/ls', follow=False).target)"), "busybox\n")
 
 
+OVERLAY = """
+import os
+os.mkdir('project')
+os.chdir('project')
+with lind.Sandbox(volumes={'.': 'overlay'}) as sandbox:
+    sandbox.run('echo new >made; echo other >other')
+    print(*(change.path for change in sandbox.diff()))
+    sandbox.snapshot('one')
+    sandbox.run('rm made')
+    sandbox.rollback('one')
+    sandbox.discard(['other'])
+    sandbox.apply()
+    print(open('made').read(), end='')
+"""
+
+
+def overlays_need_no_other_image(world: World) -> None:
+    """The tools that look at changes run in the wheel's image, too."""
+    same("changes", world.python(OVERLAY), "made other\nnew\n")
+
+
 def change_a_byte(path: Path) -> None:
     data = bytearray(path.read_bytes())
     data[len(data) // 2] ^= 1
@@ -93,9 +117,9 @@ def put_a_link(path: Path) -> None:
 
 # The ways to spoil the code, and the words of the doctor about it.
 SPOILT: dict[str, tuple[Callable[[Path], None], str, str]] = {
-    "a byte": (change_a_byte, "*.code", "missing or changed"),
-    "a link": (put_a_link, "*.code", "missing or changed"),
-    "gone": (Path.unlink, "*.code", "missing or changed"),
+    "a byte": (change_a_byte, "*.packed", "missing or changed"),
+    "a link": (put_a_link, "*.packed", "missing or changed"),
+    "gone": (Path.unlink, "*.packed", "missing or changed"),
     "the list": (change_a_byte, "list", "its list is missing, or not the one"),
 }
 
@@ -138,14 +162,19 @@ def the_command_is_there(world: World) -> None:
         raise Failed("the doctor sees another installation")
 
 
+def the_usual_image_has_the_program_that_explains_denials(world: World) -> None:
+    del world
+    contains("ports", " ".join(runpy.run_path(str(TOP / "scripts" / "wheel.py"))["BASIC"]), "lind-why")
+
+
 def the_same_tree_gives_the_same_bytes(world: World) -> None:
     again = world.build("second")
     same("bytes", again.read_bytes() == world.wheel.read_bytes(), True)
 
 
 TESTS: list[Callable[[World], None]] = [
-    the_first_command_compiles_nothing, its_links_are_there, code_that_was_changed_is_not_used, the_doctor_knows_what_came_with_it,
-    the_command_is_there, the_same_tree_gives_the_same_bytes]
+    the_first_command_compiles_nothing, its_links_are_there, overlays_need_no_other_image, code_that_was_changed_is_not_used, the_doctor_knows_what_came_with_it,
+    the_command_is_there, the_usual_image_has_the_program_that_explains_denials, the_same_tree_gives_the_same_bytes]
 
 
 def run_all() -> dict[str, int]:

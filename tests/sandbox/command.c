@@ -1,6 +1,7 @@
 /* command WHAT...: what commands of a session are tried with. */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,10 +40,13 @@ static int copy(void)
 }
 
 /* Which terminal there is, as job control sees it. */
-static int terminal(void)
+static int terminal(int wants_keys)
 {
+	struct pollfd keys = { .fd = 0, .events = POLLIN };
 	struct winsize size = { 0 };
 
+	if (wants_keys)
+		poll(&keys, 1, 0);
 	ioctl(0, TIOCGWINSZ, &size);
 	printf("terminal %d front %d session %d size %dx%d\n", isatty(0), tcgetpgrp(0) == getpgrp(),
 	    getsid(0) == getpid(), size.ws_row, size.ws_col);
@@ -111,11 +115,17 @@ static int family(void)
 {
 	int status = 1;
 	pid_t child;
+	sigset_t none, goes;
 
+	/* The signal comes when it likes after "ready", also before the child waits for it. */
+	sigemptyset(&none);
+	sigemptyset(&goes);
+	sigaddset(&goes, SIGCONT);
 	signal(SIGCONT, goes_on);
 	if (!(child = fork())) {
+		sigprocmask(SIG_BLOCK, &goes, NULL);
 		say("ready");
-		pause();
+		sigsuspend(&none);
 		_exit(3);
 	}
 	while (waitpid(child, &status, 0) < 0)
@@ -218,7 +228,7 @@ int main(int argc, char **argv)
 		return copy();
 	if (!strcmp(what, "terminal")) {
 		signal(SIGWINCH, caught);
-		return terminal();
+		return terminal(argc > 2);
 	}
 	if (!strcmp(what, "catch")) {
 		signal(SIGTERM, caught);

@@ -270,11 +270,13 @@ def in_a_chroot(world: World) -> None:
         if Path(world.known[name]).exists():
             shutil.copytree(world.known[name], jail / name)
     command = 'mount -t proc proc "$0/proc" && mount --rbind /dev "$0/dev" && exec chroot "$0" "$@"'
-    line = ["/target/release/lind-boot", "run", "-v", "/project", "--", "/tool/probe", "r:/project/kept"]
-    done = subprocess.run(["unshare", "-m", "sh", "-c", command, jail, *line], env={"PATH": os.environ["PATH"], "HOME": "/"} | code,
-                          stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=SECONDS, check=False)
-    same(f"status of {done.stderr}", done.returncode, 7)
-    holds("in the chroot", done.stdout, "read /project/kept: ok")
+    # An image that is named need not be looked for beside the program.
+    for image in ([], ["--image", "/lindfs"]):
+        line = ["/target/release/lind-boot", "run", *image, "-v", "/project", "--", "/tool/probe", "r:/project/kept"]
+        done = subprocess.run(["unshare", "-m", "sh", "-c", command, jail, *line], env={"PATH": os.environ["PATH"], "HOME": "/"} | code,
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=SECONDS, check=False)
+        same(f"{image}: status of {done.stderr}", done.returncode, 7)
+        holds("in the chroot", done.stdout, "read /project/kept: ok")
 
 
 def memory_is_listed(world: World) -> None:

@@ -175,6 +175,12 @@ int main(int argc, char **argv)
 			__builtin_trap();
 		else if (!strncmp(word, "v:", 2))
 			result("rename", rest, rename(rest, "moved-away"));
+		else if (!strncmp(word, "V:", 2))
+			result("rename to", rest, rename("moved-away", rest));
+		else if (!strncmp(word, "D:", 2))
+			result("rmdir", rest, rmdir(rest));
+		else if (!strncmp(word, "L:", 2))
+			result("symlink", rest, symlink("moved-away", rest));
 		else
 			return 2;
 		fflush(stdout);

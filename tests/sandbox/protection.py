@@ -88,6 +88,32 @@ def names_with_a_dot(world: World) -> None:
     same("below", found, ["ok", REFUSED, "ok"])
 
 
+def directories_above_names(world: World) -> None:
+    """Where a name further down is protected, the directory above it can be made and removed, with nothing in it."""
+    tries = {"m:.github": "ok", "m:.github/workflows": "ok", "w:.github/workflows/ci.yml": "ok", "m:sub": "ok", "m:sub/.github": "ok", "m:mise": "ok",
+             "w:.github/hooks": REFUSED, "m:sub/.github/HOOKS": REFUSED, "w:mise/config.toml": REFUSED, "v:.github": REFUSED, "w:_darcs": REFUSED,
+             "D:sub/.github": "ok", "D:.github/workflows": "Directory not empty", "m:sub/a": "ok", "m:sub/a/hooks": "ok", "v:sub/a": "ok",
+             "V:.github": REFUSED, "V:sub/.github": REFUSED, "L:_darcs": REFUSED, "m:.git": "File exists", "m:sub/.git": REFUSED}
+    for mounts in ((), ("--mounts=kernel",), ("--dry-run",)):
+        top = world.folder / f"above{len(mounts)}{''.join(mounts)}"
+        (top / ".git").mkdir(parents=True)
+        if world.user is not None:
+            for path in (top, top / ".git"):
+                os.chown(path, world.user, world.user)
+        lines = world.probe(*tries, options=(*mounts, "-v", f"{top}:/p", "-w", "/p"))
+        found = ends(lines[:len(tries) + 1])  # a dry run says what would have been changed
+        same(f"{mounts}", dict(zip(tries, found, strict=True)), tries)
+
+
+def short_names(world: World) -> None:
+    """The pattern of second names that lind-boot adds on FAT and NTFS."""
+    policy = world.home / "short.toml"
+    policy.write_text('[protect]\nnames = ["**/*~[0-9]*"]\n')
+    tries = {"w:GIT~1": REFUSED, "w:MCP~1.JSO": REFUSED, "m:VSCODE~2": REFUSED, "w:PNPM-~12.YAM": REFUSED, "w:kept~": "ok", "w:a~b": "ok", "w:1.txt": "ok"}
+    found = ends(world.probe(*tries, options=("--policy", str(policy), "-v", ".")))
+    same("names", dict(zip(tries, found, strict=True)), tries)
+
+
 def names_are_let_through(world: World) -> None:
     (world.project / ".kept").write_text("")
     if world.user is not None:
@@ -226,11 +252,16 @@ def settings_that_stay_the_same(world: World) -> None:
     git(world, "init", "-q", "-b", "main", ".")
     git(world, "commit", "-qm", "one", "--allow-empty")
     before = (world.project / ".git" / "config").read_text()
+    # On a busy machine lind-boot says what it compiles.
+    world.run("-v", ".", "--", "bash", "-c", "git branch; ls")
     done = world.run("-v", ".", "--", "bash", "-c", "git branch other && git branch -qd other && ls .git/config.lock 2>/dev/null; git branch")
     same("a branch", (done.stdout, done.stderr), ("* main\n", ""))
     done = world.run("-v", ".", "--", "bash", "-c", "cp .git/config .git/x && echo a >>.git/x && mv .git/x .git/config")
     same("other settings", done.returncode, 1)
-    holds("other settings", done.stderr, "in a directory in /tmp")
+    holds("other settings", done.stderr, "git -c NAME=VALUE")
+    done = world.run("-v", ".", "--", "git", "init", "-q", "sub")
+    same("a repository", done.returncode, 1)
+    holds("a repository", done.stderr, "in a directory in /tmp")
     same("kept", (world.project / ".git" / "config").read_text(), before)
 
 
@@ -262,6 +293,6 @@ def a_path_that_is_no_text(world: World) -> None:
     same("there is a log", (world.home / "log").stat().st_size > 0, True)
 
 
-TESTS = [at_any_depth, names_with_a_dot, names_are_let_through, no_directory_becomes_a_repository, what_protected_links_lead_to, a_repository_by_another_name, git_of_the_host_runs_nothing, git_of_the_sandbox_works, git_knows_the_user, settings_that_stay_the_same,
+TESTS = [at_any_depth, names_with_a_dot, directories_above_names, short_names, names_are_let_through, no_directory_becomes_a_repository, what_protected_links_lead_to, a_repository_by_another_name, git_of_the_host_runs_nothing, git_of_the_sandbox_works, git_knows_the_user, settings_that_stay_the_same,
          no_denial_where_nothing_was_refused,
          a_path_that_is_no_text]

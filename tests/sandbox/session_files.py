@@ -219,6 +219,62 @@ def a_race_with_links(world: World) -> None:
     same("beside it", len(list(keep.iterdir())), 50)
 
 
+def what_goes_meanwhile_is_left_out(world: World) -> None:
+    """A tar and a copy go on without a file that is not there any more, and count it."""
+    start(world)
+    session = connect(world)
+    many = make(world.project / "many")
+    for number in range(20):
+        with (many / f"{number}").open("wb") as file:
+            file.truncate(64 << 20)
+    give(world, many)
+    # The tar waits for its reader in the first file, and knows the names of the others.
+    session.send(do="tar", path="many", count=4 << 30)
+    message, data = session.receive()
+    first = data[:100].rstrip(b"\0").decode()
+    for file in many.iterdir():
+        if file.name != first:
+            file.unlink()
+    parts = [(message, data), *session.events("done")]
+    end = parts[-1][0]
+    same("tar", (end["count"], end["skips"], sorted([first, *end["skipped"]])), (1, 19, sorted(str(number) for number in range(20))))
+    same("its size", sum(len(body) for _, body in parts), (64 << 20) + 3 * 512)
+    refused("named itself", lambda: session.ask("copy", path="none", to="copied"), "No such file", "ENOENT")
+
+    names = world.home / "names"
+    stopped = threading.Event()
+
+    def come_and_go() -> None:
+        while not stopped.is_set():
+            for number in range(100):
+                place = many / f"x{number}"
+                match number % 3:
+                    case 0:
+                        place.write_text("x")
+                    case 1:
+                        place.symlink_to("kept")
+                    case _:
+                        place.mkdir()
+                owned(world, place)
+            for number in range(100):
+                place = many / f"x{number}"
+                place.rmdir() if number % 3 == 2 else place.unlink()
+
+    (many / first).unlink()
+    thread = threading.Thread(target=come_and_go)
+    thread.start()
+    try:
+        for number in range(60):
+            session.ask("copy", path="many", to=f"/tmp/{number}", recursive=True)
+        for number in range(10):
+            for words in (("one:many", f"{names}{number}"), ("many", f"one:/tmp/in{number}")):
+                done = world.boot("session", "cp", *words)
+                same(f"{words} {done.stderr}", done.returncode, 0)
+    finally:
+        stopped.set()
+        thread.join()
+
+
 def make(path: Path) -> Path:
     path.mkdir()
     return path
@@ -364,6 +420,10 @@ def commands_on_files(world: World) -> None:
     back = world.home / "back"
     session("cp", "one:/tmp/tree", str(back))
     same("out", ((back / "sub" / "f").read_text(), os.readlink(back / "sub" / "l"), (back / "out").is_symlink()), ("inner", "f", False))
+    for kind, (words, copied) in {"in": ((f"{tree}/.", "one:/tmp/tree"), None), "out": (("one:/tmp/tree/.", str(back)), back)}.items():
+        session("cp", *words)
+        found = sorted(os.listdir(copied)) if copied else session("ls", "one", "/tmp/tree").decode().split()
+        same(f"{kind}: the files, and not the directory", found, ["sub"] if copied else ["out", "sub"])
     session("cp", "one:/tmp/g", str(world.home))
     same("a file", (world.home / "g").read_text(), "inner")
     tar = session("cp", "one:/tmp/tree/sub", "-")
@@ -429,4 +489,4 @@ def many_parts_at_once_arrive(world: World) -> None:
 
 
 TESTS = [files_are_written_and_read, many_parts_at_once_arrive, directories_and_names, files_are_those_of_a_command, an_overlay_has_its_own_files, what_is_not_a_file,
-         huge_directories, a_race_with_links, tars_go_in_and_out, hostile_tars, changes_are_told, many_at_once, commands_on_files, links_of_commands_lead_nowhere]
+         huge_directories, a_race_with_links, what_goes_meanwhile_is_left_out, tars_go_in_and_out, hostile_tars, changes_are_told, many_at_once, commands_on_files, links_of_commands_lead_nowhere]

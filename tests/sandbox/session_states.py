@@ -250,6 +250,16 @@ def a_session_ends_while_its_state_is_lent(world: World) -> None:
     same("nothing is lost", world.boot("diff", "one").stdout, "A new\n")
 
 
+def its_grate_ends_with_the_session(world: World) -> None:
+    """The thread that waits for requests does not keep it: grates that do not end are killed, and the session fails."""
+    serving = world.begin("session", "serve", "one", "-v", f"{world.project}:overlay=one", "-v", f"{world.folder}/tool:/tool:ro")
+    until("the session", lambda: world.boot("session", "exec", "one", TOOL, "true").returncode == 0)
+    write(connect(world), "new", b"x")
+    same("stop", world.boot("session", "stop", "one").returncode, 0)
+    said = serving.communicate(timeout=SECONDS)[1]
+    same(f"the session, {said!r}", serving.returncode, 0)
+
+
 def a_borrower_that_is_killed(world: World) -> None:
     """While it applies: the session waits until the state is free."""
     session = start(world)
@@ -394,5 +404,5 @@ def in_any_order(world: World, random: Random) -> None:
 
 
 TESTS = [changes_are_shown, changes_are_applied, changes_are_discarded, snapshots_come_back, large_files_come_back, programs_keep_what_they_hold,
-         watchers_stay, open_files_are_not_taken_away, one_has_the_state_at_a_time, a_session_ends_while_its_state_is_lent, a_borrower_that_is_killed, several_overlays,
+         watchers_stay, open_files_are_not_taken_away, one_has_the_state_at_a_time, a_session_ends_while_its_state_is_lent, its_grate_ends_with_the_session, a_borrower_that_is_killed, several_overlays,
          hostile_names, any_order_of_changes]

@@ -7,15 +7,20 @@ import functools
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import traceback
 from collections.abc import Callable
 from pathlib import Path
+from types import FrameType
 
 TOP = Path(__file__).resolve().parents[2]
 BOOT = TOP / "target" / "release" / "lind-boot"
 SECONDS = 180
+# The longest test takes a tenth of this on two idle processors.
+TEST_SECONDS = 400
 NOBODY = 65534
 
 
@@ -125,6 +130,12 @@ def users() -> list[tuple[str, int | None]]:
     return [("root", None), ("user", NOBODY)] if os.geteuid() == 0 else [("user", None)]
 
 
+def hangs(_signal: int, frame: FrameType | None) -> None:
+    """Ends a test that has not ended in time, and says where it was."""
+    where = [f"{Path(call.filename).name}:{call.lineno} {call.name}" for call in traceback.extract_stack(frame)[-4:]]
+    raise Failed(f"still running after {TEST_SECONDS} s, at {', '.join(where)}")
+
+
 def one(name: str, user: int | None, test: Callable[[World], None]) -> str:
     """Runs a test in a world of its own; whether it passed, failed or was skipped."""
     folder = Path(tempfile.mkdtemp(prefix="lind-sandbox-"))
@@ -134,9 +145,11 @@ def one(name: str, user: int | None, test: Callable[[World], None]) -> str:
         world = World(folder, user)
         if not world.reaches_the_checkout():
             raise Skipped("the checkout cannot be read by others")
+        signal.alarm(TEST_SECONDS)
         try:
             test(world)
         finally:
+            signal.alarm(0)
             world.end()
         return "passed"
     except Skipped as why:
@@ -151,6 +164,10 @@ def one(name: str, user: int | None, test: Callable[[World], None]) -> str:
 
 def run_all(tests: list[Callable[[World], None]]) -> int:
     """Runs all, or those whose names are on the command line."""
+    signal.signal(signal.SIGALRM, hangs)
+    # A shell that starts the tests in its background makes them ignore these.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGQUIT, signal.SIG_DFL)
     tests = [test for test in tests if test.__name__ in sys.argv[1:] or not sys.argv[1:]]
     ends = [one(name, user, test) for name, user in users() for test in tests]
     print(", ".join(f"{ends.count(end)} {end}" for end in ["passed", "failed", "skipped"]))

@@ -54,12 +54,13 @@ static pid_t job(int to, int ready)
 	return pid;
 }
 
-static void leader(enum way way, int (*letters)[2], int *ready)
+static void leader(enum way way, int (*letters)[2], int *ready, int *closed)
 {
 	char byte;
 	pid_t front;
 	int tty;
 
+	close(closed[1]);
 	setsid();
 	tty = open(terminal, O_RDWR);
 	front = job(letters[1][1], ready[1]);
@@ -71,8 +72,12 @@ static void leader(enum way way, int (*letters)[2], int *ready)
 	listens(letters[0][1]);
 	if (way == GIVES_UP)
 		ioctl(tty, TIOCNOTTY);
-	if (way == LOSES || way == LOSES_AND_ENDS)
+	if (way == LOSES || way == LOSES_AND_ENDS) {
+		/* The last one to close it hangs up. */
+		if (read(closed[0], &byte, 1) != 0)
+			_exit(2);
 		close(master);
+	}
 	if (way != ENDS && way != LOSES_AND_ENDS) {
 		close(letters[1][1]), close(letters[2][1]);
 		/* The others first: by its end they hear more. */
@@ -85,7 +90,7 @@ static void leader(enum way way, int (*letters)[2], int *ready)
 static void told(enum way way, const char *of_leader, const char *in_front, const char *behind)
 {
 	const char *wanted[] = { of_leader, in_front, behind };
-	int letters[3][2], ready[2], status;
+	int letters[3][2], ready[2], closed[2], status;
 	pid_t pid;
 
 	master = posix_openpt(O_RDWR | O_NOCTTY);
@@ -93,12 +98,13 @@ static void told(enum way way, const char *of_leader, const char *in_front, cons
 	snprintf(terminal, sizeof terminal, "%s", ptsname(master));
 	for (int i = 0; i < 3; i++)
 		NEED(pipe(letters[i]) == 0);
-	NEED(pipe(ready) == 0);
+	NEED(pipe(ready) == 0 && pipe(closed) == 0);
 	pid = fork();
 	if (pid == 0)
-		leader(way, letters, ready);
+		leader(way, letters, ready, closed);
 	if (way == LOSES || way == LOSES_AND_ENDS)
 		close(master);
+	close(closed[0]), close(closed[1]);
 	for (int i = 0; i < 3; i++)
 		close(letters[i][1]);
 	CHECK_EQ(waitpid(pid, &status, 0), pid);

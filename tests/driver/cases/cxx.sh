@@ -30,8 +30,9 @@ int main(int argc, char **argv)
 		throw std::logic_error(argv[1]);
 }
 END
+# A machine that has much else to do prints a line of progress.
 says() {
-	[ "$(lind_run --root "$PWD" "$1" 2>&1)" = "depth 0, 6
+	[ "$(lind_run --root "$PWD" "$1" 2>&1 | grep -v '^lind-boot: compiling ')" = "depth 0, 6
 jumped 3" ]
 	lind_run --root "$PWD" "$1" nobody >out 2>err && exit 1
 	grep -q 'terminating due to uncaught exception of type std::logic_error: nobody' err
