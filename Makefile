@@ -5,6 +5,7 @@
 STATIC = -C target-feature=+crt-static -C relocation-model=static
 ARGS =
 PORT =
+LAYER =
 PREFIX = /usr/local
 DESTDIR =
 
@@ -19,6 +20,7 @@ setup: ## installs what is missing (Debian 12, root or sudo)
 programs: ## the runtime's programs, in target/release
 	cargo build --release -p lind-passes
 	cargo rustc --release -p lind-boot --bin lind-boot -- $(STATIC)
+	cargo rustc --release -p lind-oci --bin lind-oci -- $(STATIC)
 	@# The linker writes through a mapping, page by page. A copy lies in the host's memory in larger pieces, which starts map faster.
 	@cp target/release/lind-boot target/release/.lind-boot && mv -f target/release/.lind-boot target/release/lind-boot
 
@@ -54,10 +56,16 @@ demo: ## builds what it needs, and shows what Lind does; about 20 minutes the fi
 binfmt: all ## Linux starts programs for cages by itself, on the whole machine, as root; scripts/binfmt unregister ends it
 	@scripts/binfmt register
 
+image: all ## the tools as OCI images, in build/images; LAYER=base builds the first of three layers alone
+	@scripts/image.py $(LAYER)
+
+oci-test: all tools ## podman, containerd and others' suites with lind-oci, as root: installs them, prints a table (20 minutes); ARGS=podman selects
+	@tests/oci/engines/run $(ARGS)
+
 wheel: all ## the Python package with an image, in dist; PORT="bash busybox" selects the image's ports, FULL=1 adds the whole image
 	@scripts/wheel.py $(if $(FULL),--full) $(PORT)
 
-sdk-test: wheel ## the adapters of the Python package, each with its framework from PyPI (10 minutes, the wheel aside); ARGS=deepagents selects
+sdk-test: wheel ## the adapters and servers of the Python package, each with its framework or client from PyPI (10 minutes, the wheel aside); ARGS=deepagents selects
 	@scripts/sdk_test.py $(ARGS)
 
 install: ## what was built into PREFIX, below DESTDIR: runtime, compiler driver, C library, grates, lindfs
@@ -74,7 +82,7 @@ ports-test: all ## the same, and runs the ports' own tests on Linux and in a cag
 
 test: setup ## every test, about an hour the first time; ARGS=fs selects
 	@echo "test: builds what is not built (about 20 minutes the first time), then lints and unit tests (10), then scripts/test.py (30)"
-	@# The runtime ends with one long link on one processor: lints and unit tests are compiled meanwhile.
+	@# The runtime ends with a link of which parts take one processor: lints and unit tests are compiled meanwhile.
 	@$(MAKE) --no-print-directory -j2 all check unit-tests
 	@# Many tests of sandboxes need a shell and its tools, and some want GNU's. Configuring these occupies one processor.
 	@$(MAKE) --no-print-directory -j2 gnu-tools run-unit-tests
@@ -110,6 +118,7 @@ sandbench: all ## lind-boot run beside other sandboxes; ARGS='-q --rows true,ech
 check: ## formatting, lints, generated files, language
 	cargo fmt --all --check
 	cargo fmt --manifest-path grates/sdk/rust/Cargo.toml --check
+	cargo fmt --manifest-path fuzz/Cargo.toml --check
 	cargo clippy --workspace --all-targets -- -D warnings
 	cargo run -q -p lind-abigen -- --check
 	src/sysroot/functions.py --check
@@ -127,4 +136,4 @@ clean: ## removes what was built
 	rm -rf build
 	$(MAKE) --no-print-directory -C grates clean
 
-.PHONY: all help setup tools gnu-tools demo quick fuzz programs sysroot cxx profile rust grates binfmt ports ports-test test readme-test unit-tests run-unit-tests bench sandbench check deny clean wheel dist sdk-test install uninstall
+.PHONY: all help setup tools gnu-tools oci-test demo quick fuzz programs sysroot cxx profile rust grates binfmt ports ports-test test readme-test unit-tests run-unit-tests bench sandbench check deny clean image wheel dist sdk-test install uninstall
