@@ -20,7 +20,7 @@ from pathlib import Path
 
 TOP = Path(__file__).resolve().parent.parent
 CRATES = {"src/abi": "lind-abi", "src/abigen": "lind-abigen", "src/kernel": "lind-kernel", "src/engine": "lind-engine", "src/passes": "lind-passes",
-          "lind-boot": "lind-boot"}
+          "lind-boot": "lind-boot", "lind-oci": "lind-oci"}
 # Further tests to run when a file changes: the first pattern that its name begins with decides.
 TESTS = [
     (r"src/kernel/sys/(fs|ipc|memory|net|process|signal|time|wait)\b", [r"\1/"]),

@@ -8,8 +8,10 @@ pass on Linux first, in an empty directory which it leaves empty; 0 is a pass, 7
 a grate that passes every call on, and in one whose files are in memory (imfs); those of fs/ also in a mount, made by the host and by
 lind-boot. Failures that are known, in cages only, stand in tests/expected-failures.txt; one that passes after all is a failure. An
 executable tests/FOLDER/run, and tests/grates/NAME/run and one below that, prints `N passed, N failed` itself; those outside of
-tests/grates run beside the other tests. The last lines name what failed, and say `N passed, N failed, N skipped`; exits with 1 if
-anything failed, 2 if called wrongly.
+tests/grates run beside the other tests. If few programs or folders fail, each of them runs once more, alone: one that passes then
+is counted as passed and named as UNSTEADY, because a race or a machine under load has to be looked into all the same. With --once a
+failure is final. The last lines name what failed, and say `N passed, N failed, N skipped`; exits with 1 if anything failed, 2 if
+called wrongly.
 """
 
 from __future__ import annotations
@@ -54,6 +56,8 @@ RUN_SECONDS = 180
 FOLDER_SECONDS = 1500
 # A folder that was interrupted has so long to say where it was.
 GRACE_SECONDS = 20
+# A machine under load fails few tests; a fault of the runtime often fails many.
+FEW = 4
 FAILURE = re.compile(r"^\s*FAIL(ED)?\b")
 COUNTS = re.compile(r"^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?\s*$", re.MULTILINE)
 
@@ -68,13 +72,17 @@ class Totals:
     failed: int = 0
     skipped: int = 0
     failures: list[str] = dataclasses.field(default_factory=list)
+    # What failed, and passed when it ran again.
+    unsteady: list[str] = dataclasses.field(default_factory=list)
 
     def __str__(self) -> str:
-        return f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped"
+        unsteady = f", {len(self.unsteady)} unsteady" if self.unsteady else ""
+        return f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped{unsteady}"
 
     def add(self, other: Totals) -> None:
         self.passed, self.failed, self.skipped = self.passed + other.passed, self.failed + other.failed, self.skipped + other.skipped
         self.failures += other.failures
+        self.unsteady += other.unsteady
 
 
 @dataclasses.dataclass
@@ -249,14 +257,27 @@ def judge(side: Native, outcome: Outcome, expected: dict[str, str], totals: Tota
         show(side, Outcome(outcome.name, "skipped", outcome.detail if reason is None else f"known: {reason}"))
 
 
-def run_side(side: Native, names: list[str], expected: dict[str, str], jobs: int, totals: Totals) -> list[str]:
+def run_again(side: Native, outcome: Outcome, totals: Totals) -> Outcome:
+    """Runs a program that failed once more, with none beside it."""
+    show(side, outcome, ", and runs again")
+    second = run_program(side, outcome.name)
+    if second.verdict == "passed":
+        totals.unsteady.append(f"{outcome.name} ({side.title})")
+    return second
+
+
+def run_side(side: Native, names: list[str], expected: dict[str, str], options: argparse.Namespace, totals: Totals) -> list[str]:
     """Runs the programs on one side; returns those that passed."""
     passed, start = [], time.monotonic()
-    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        for outcome in pool.map(lambda n: run_program(side, n), names):
-            judge(side, outcome, expected, totals)
-            if outcome.verdict == "passed":
-                passed.append(outcome.name)
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        outcomes = list(pool.map(lambda n: run_program(side, n), names))
+    failed = [outcome for outcome in outcomes if outcome.verdict == "failed" and outcome.name not in expected]
+    for outcome in outcomes:
+        if outcome in failed and len(failed) <= FEW and not options.once:
+            outcome = run_again(side, outcome, totals)
+        judge(side, outcome, expected, totals)
+        if outcome.verdict == "passed":
+            passed.append(outcome.name)
     print(f"conformance ({side.title}): {len(passed)} of {len(names)} in {time.monotonic() - start:.0f} s", flush=True)
     return passed
 
@@ -264,19 +285,19 @@ def run_side(side: Native, names: list[str], expected: dict[str, str], jobs: int
 def run_cages(options: argparse.Namespace, names: list[str], expected: dict[str, str], totals: Totals) -> None:
     """In a cage; what passes there also behind grates."""
     plain = {name: reason for name, reason in expected.items() if "@" not in name}
-    agreed = run_side(Cage(options), names, plain, options.jobs, totals)
+    agreed = run_side(Cage(options), names, plain, options, totals)
     if options.no_grates:
         return
     for grate in GRATES:
         build_grate(grate)
         known = {name.removesuffix(f"@{grate}"): reason for name, reason in expected.items() if name.endswith(f"@{grate}")}
-        run_side(Behind(options, grate), agreed, known, options.jobs, totals)
+        run_side(Behind(options, grate), agreed, known, options, totals)
     files = [name for name in agreed if name.startswith("fs/")]
     for maker in MAKERS if files else ():
         side = Mounted(options, maker)
         if side.possible():
             known = {name.removesuffix(f"@{maker}"): reason for name, reason in expected.items() if name.endswith(f"@{maker}")}
-            run_side(side, files, known, options.jobs, totals)
+            run_side(side, files, known, options, totals)
         else:
             print(f"SKIPPED {side.title}: the host does not permit it", flush=True)
 
@@ -303,8 +324,8 @@ def interrupt(folder: subprocess.Popen[str], late: threading.Event) -> None:
             pass
 
 
-def run_folder(folder: Path, totals: Totals, say: Callable[[str], None]) -> None:
-    """Runs tests/FOLDER/run, says what it prints, and adds the last counts that it prints."""
+def run_folder(folder: Path, say: Callable[[str], None]) -> Totals:
+    """Runs tests/FOLDER/run, says what it prints, and returns the last counts that it prints."""
     name = folder.relative_to(TESTS) if folder.is_relative_to(TESTS) else folder
     say(f"tests/{name}:")
     said: list[str] = []
@@ -332,17 +353,28 @@ def run_folder(folder: Path, totals: Totals, say: Callable[[str], None]) -> None
     if failed:
         failures = [f"tests/{name}: {line.strip()}" for line in said if FAILURE.match(line)] or [f"tests/{name}: its last lines:\n{''.join(said[-25:])}"]
         failures += [f"tests/{name}: still running after {FOLDER_SECONDS} s"] if late.is_set() else []
-    totals.add(Totals(passed, failed, skipped, failures))
     say(f"tests/{name}: {passed} passed, {failed} failed, {skipped} skipped in {time.monotonic() - start:.0f} s, {seconds:.0f} s of processor")
+    return Totals(passed, failed, skipped, failures)
 
 
-def run_folders(folders: Iterator[str], totals: Totals) -> None:
+def run_folders(folders: Iterator[str], results: dict[str, Totals]) -> None:
     """Takes folders until none is left, as another thread may do; prints what each of them says in one piece."""
     for folder in folders:
         lines: list[str] = []
         print(f"tests/{folder}: begins", flush=True)
-        run_folder(TESTS / folder, totals, lines.append)
+        results[folder] = run_folder(TESTS / folder, lines.append)
         print("\n".join(lines), flush=True)
+
+
+def folders_again(results: dict[str, Totals], top: Path = TESTS) -> None:
+    """Runs the folders that failed once more, one after the other, unless they are many."""
+    failed = [folder for folder, totals in results.items() if totals.failed]
+    for folder in failed if len(failed) <= FEW else []:
+        print(f"tests/{folder}: failed, and runs again", flush=True)
+        second = run_folder(top / folder, lambda line: print(line, flush=True))
+        if not second.failed:
+            second.unsteady = results[folder].failures
+        results[folder] = second
 
 
 def selected(names: list[str], prefixes: list[str]) -> list[str]:
@@ -357,6 +389,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("prefixes", nargs="*", metavar="PREFIX", help="fs, fs/open, libc, hostile, ...")
     parser.add_argument("--native-only", action="store_true", help="conformance on Linux only, and no other folder")
     parser.add_argument("--no-grates", action="store_true", help="conformance on Linux and in a cage, but not behind grates or in mounts")
+    parser.add_argument("--once", action="store_true", help="run nothing that failed a second time")
     parser.add_argument("--list", action="store_true", help="print the names that can be selected")
     parser.add_argument("--jobs", type=int, default=2, metavar="N", help="programs at once (default 2)")
     parser.add_argument("--cc", default=os.environ.get("TEST_CC", "clang-22"), help="native compiler")
@@ -385,20 +418,24 @@ def run_all(options: argparse.Namespace) -> Totals:
     if not options.native_only and not options.lind_boot.exists():
         raise Wrong(f"{options.lind_boot} is not built: run make, or pass --native-only")
     totals = Totals()
-    agreed = run_side(Native(options), names, {}, options.jobs, totals) if names else []
+    agreed = run_side(Native(options), names, {}, options, totals) if names else []
     if options.native_only:
         return totals
     sharing = [folder for folder in folders if folder.split("/")[0] == SHARING]
     apart = iter(sorted((folder for folder in folders if folder not in sharing), key=lambda folder: folder not in LONGEST))
+    results: dict[str, Totals] = {}
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
-        beside = pool.submit(run_folders, apart, others := Totals())
+        beside = pool.submit(run_folders, apart, results)
         if agreed:
             run_cages(options, agreed, expected, totals)
         for folder in sharing:
-            run_folder(TESTS / folder, totals, lambda line: print(line, flush=True))
-        run_folders(apart, totals)
+            results[folder] = run_folder(TESTS / folder, lambda line: print(line, flush=True))
+        run_folders(apart, results)
         beside.result()
-    totals.add(others)
+    if not options.once:
+        folders_again(results)
+    for one in results.values():
+        totals.add(one)
     return totals
 
 
@@ -414,6 +451,8 @@ def main() -> int:
         print(f"test.py: {wrong}", file=sys.stderr)
         return 2
     if not options.list:
+        for failure in totals.unsteady:
+            print(f"UNSTEADY {failure}")
         for failure in totals.failures:
             print(f"FAILED {failure}")
         print(totals)

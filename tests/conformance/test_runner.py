@@ -26,6 +26,8 @@ PROGRAMS = {
     "a/crashes": "int main(void) { abort(); }",
     "b/wrong": "int main(void) { syntax error; }",
 }
+# A program that fails the first time only.
+UNSTEADY = 'int main(void) { FILE *been = fopen("%s", "r"); return been ? 0 : !!fclose(fopen("%s", "w")) + 1; }'
 
 
 class Runner(unittest.TestCase):
@@ -41,10 +43,10 @@ class Runner(unittest.TestCase):
         self.addCleanup(lambda: setattr(runner, "CONFORMANCE", self.saved))
         self.side = runner.Native(Namespace(cc="cc", cxx="c++", build=self.at / "build"))
 
-    def run_them(self, names: list[str], expected: dict[str, str]) -> tuple[str, str]:
+    def run_them(self, names: list[str], expected: dict[str, str], *, once: bool = True) -> tuple[str, str]:
         totals, said = runner.Totals(), io.StringIO()
         with contextlib.redirect_stdout(said):
-            runner.run_side(self.side, names, expected, 2, totals)
+            runner.run_side(self.side, names, expected, Namespace(jobs=2, once=once), totals)
         return str(totals), said.getvalue()
 
     def test_verdicts(self) -> None:
@@ -77,9 +79,37 @@ class Runner(unittest.TestCase):
         for script, want in cases.items():
             (self.at / "run").write_text(f"#!/bin/sh\n{script}\n")
             (self.at / "run").chmod(0o755)
-            totals, said = runner.Totals(), list[str]()
-            runner.run_folder(self.at, totals, said.append)
-            self.assertEqual(str(totals), want)
+            self.assertEqual(str(runner.run_folder(self.at, list[str]().append)), want)
+
+    def test_programs_that_fail_run_again(self) -> None:
+        (self.at / "a/unsteady.c").write_text(f"#include <stdio.h>\n{UNSTEADY % (self.at / 'been', self.at / 'been')}")
+        counts, said = self.run_them(["a/unsteady", "a/bad"], {}, once=False)
+        self.assertEqual(counts, "1 passed, 1 failed, 0 skipped, 1 unsteady")
+        self.assertEqual(said.count("and runs again"), 2)
+        (self.at / "been").unlink()
+        self.assertEqual(self.run_them(["a/unsteady"], {})[0], "0 passed, 1 failed, 0 skipped")
+
+    def test_folders_that_fail_run_again(self) -> None:
+        scripts = {"unsteady": "[ -e been ] || { touch been; echo 'FAILED this time'; echo 1 passed, 1 failed; exit 1; }; echo 2 passed, 0 failed",
+                   "bad": "echo FAILED always; echo 0 passed, 1 failed; exit 1"}
+        results: dict[str, object] = {}
+        with contextlib.redirect_stdout(io.StringIO()):
+            for name, script in scripts.items():
+                (self.at / name).mkdir()
+                (self.at / name / "run").write_text(f"#!/bin/sh\ncd {self.at / name}\n{script}\n")
+                (self.at / name / "run").chmod(0o755)
+                results[name] = runner.run_folder(self.at / name, print)
+            runner.folders_again(results, self.at)
+        self.assertEqual([str(totals) for totals in results.values()],
+                         ["2 passed, 0 failed, 0 skipped, 1 unsteady", "0 passed, 1 failed, 0 skipped"])
+        self.assertIn("FAILED this time", results["unsteady"].unsteady[0])
+
+    def test_many_failures_are_final(self) -> None:
+        for number in range(runner.FEW + 1):
+            (self.at / f"a/bad{number}.c").write_text(PROGRAMS["a/bad"].join(["#include <stdio.h>\n", ""]))
+        counts, said = self.run_them([f"a/bad{number}" for number in range(runner.FEW + 1)], {}, once=False)
+        self.assertEqual(counts, f"0 passed, {runner.FEW + 1} failed, 0 skipped")
+        self.assertNotIn("again", said)
 
 
 if __name__ == "__main__":
