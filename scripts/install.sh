@@ -15,7 +15,7 @@ die() { echo "install: $*" >&2; exit 1; }
 case $3 in /*) ;; *) die "PREFIX is an absolute path, not '$3'" ;; esac
 
 # The driver goes by these names; the rest of scripts/bin is found beside it.
-commands="lind_compile lind-cc lind-c++ lind-clang lind-clang++"
+commands="lind_compile lind-cc lind-c++ lind-clang lind-clang++ lind-link lind-ldd"
 
 remove() {
 	for name in $commands; do

@@ -72,7 +72,7 @@ class Totals:
     failed: int = 0
     skipped: int = 0
     failures: list[str] = dataclasses.field(default_factory=list)
-    # What failed, and passed when it ran again.
+    # Tests that failed, and passed when they ran again.
     unsteady: list[str] = dataclasses.field(default_factory=list)
 
     def __str__(self) -> str:
@@ -188,7 +188,7 @@ def compile_program(side: Native, name: str) -> tuple[Path, str]:
     inputs = [source, CONFORMANCE / "check.h"]
     if side.boot:
         inputs += [side.boot, side.boot.with_name("lind-passes"), *(REPOSITORY / "build/sysroot/lib").glob("*.a")]
-        inputs += (REPOSITORY / "scripts/driver").glob("*.py")
+        inputs += (REPOSITORY / "scripts/driver").rglob("*.py")
     if target.exists() and target.stat().st_mtime > newest(inputs):
         return target, ""
     command = [side.compilers[source.suffix], *CFLAGS, *STANDARDS[source.suffix], "-o", str(target), str(source), *LIBRARIES]

@@ -103,7 +103,8 @@ def is_cxx(source: str, language: str) -> bool:
 
 def compile_flags(cxx: bool) -> list[str]:
     include = os.path.join(place.sysroot(), "include")
-    flags = [*TARGET, *FEATURES, *BRANCHES, *UNROLLING, *EXCEPTIONS, "-nostdinc"]
+    # Clang hides all names of WebAssembly, so that no library would have any.
+    flags = [*TARGET, *FEATURES, *BRANCHES, *UNROLLING, *EXCEPTIONS, "-fvisibility=default", "-nostdinc"]
     if cxx:
         flags += ["-fwasm-exceptions", "-nostdinc++", "-isystem", os.path.join(include, "c++", "v1")]
     return [
@@ -226,6 +227,26 @@ def link(request: Request, inputs: list[str], output: str, cxx: bool, passes: bo
     if request.partial:
         objects = [word for word in inputs if not word.startswith("-l")]
         return run([place.tool("wasm-ld"), "-r", *objects, "-o", output])
+    if request.shared:
+        from driver.libraries import shared
+
+        return shared.make(request, inputs, output, cxx)
+    if may_have_libraries(request, inputs):
+        from driver.libraries import join
+
+        return join.link_if_wanted(request, inputs, output, cxx, passes)
+    return link_program(request, inputs, output, cxx, passes)
+
+
+def may_have_libraries(request: Request, inputs: list[str]) -> bool:
+    """Whether it is worth a look if there are shared libraries."""
+    if request.opened or request.dynamic or request.static:
+        return True
+    return any(word.startswith("-L") if word.startswith("-") else not word.endswith((".o", ".a")) for word in inputs)
+
+
+def link_program(request: Request, inputs: list[str], output: str, cxx: bool, passes: bool = True) -> int:
+    """Links objects and archives, with the names of libraries bound, and runs the passes."""
     by_pointer = grate_of_lind(inputs)
     command = link_command(request, inputs, cxx, by_pointer)
     if not passes:

@@ -24,7 +24,10 @@ lindfs/[DIR/]X.cwasm; an installed lind_compile writes X.cwasm beside it, too. O
   --compile-only      stop at X.wasm, without running the passes
   --opt-only          FILE.wasm: run the passes over it, in place
   --precompile-only   FILE.wasm: precompile it into lindfs/[DIR/]
-  -s, --static        programs are always static
+  -shared             make a shared library, X.so if there is no -o (docs/shared-libraries.md)
+  -rdynamic           keep X.link, so that lind-link can join libraries to the program
+  --dlopen LIB.so     join a library that the program opens with dlopen
+  -static             take no shared libraries
   --print-cmd, -v     show the commands
   -h, --help          this text
 
@@ -62,10 +65,8 @@ def split(words: list[str]) -> Options:
             place.Shell.verbose = True
         elif word in ("-h", "--help"):
             options.help = True
-        elif word in ("-s", "--static", "--", "--print-args", "--debug-args", "--no-default-clang-flags"):
+        elif word in ("-s", "--", "--print-args", "--debug-args", "--no-default-clang-flags"):
             pass
-        elif word == "--compile-library":
-            raise Fail("shared libraries are not supported; link statically")
         else:
             options.rest.append(word)
     return options
@@ -134,6 +135,8 @@ def main(words: list[str], cxx: bool) -> int:
             raise Fail(f"--compile-only writes a .wasm file: -o {request.output} must not end in .cwasm")
         wasm = request.output or stem(request) + ".wasm"
         return build.build_program(request, wasm, cxx, passes=False) or done(wasm)
+    if request.shared and not request.output:
+        request.output = stem(request) + ".so"
     if request.output:
         make = build.build_cwasm if request.output.endswith(".cwasm") else build.build_program
         return make(request, request.output, cxx) or done(request.output)

@@ -34,6 +34,10 @@ def dispatch(name: str, words: list[str]) -> int:
         from driver import lind
 
         return lind.main(words, cxx=name.endswith("++"))
+    if name in ("lind-link", "lind-ldd"):
+        from driver.libraries import command
+
+        return command.link(words) if name == "lind-link" else command.ldd(words)
     role = name.removeprefix(place.TRIPLE + "-")
     if role in ("lind-cc", "gcc", "cc", "clang", "lind-c++", "g++", "c++", "clang++", "cpp"):
         from driver import gcc

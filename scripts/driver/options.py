@@ -1,7 +1,7 @@
 """gcc's command line: options to compile with, to link with, and those that do not apply to wasm.
 
 An option is compiled with, linked with, or dropped. A dropped option asks for something that is
-always so (-static, -pthread), that wasm does not have (-fPIC, -march=), or that only tunes the
+always so (-pthread), that wasm does not have (-fPIC, -march=), or that only tunes the
 layout of an ELF file.
 """
 
@@ -23,7 +23,7 @@ PAIRED_LINK = {"-L", "-l", "-u"}
 PAIRED_DROPPED = {"-T", "-z", "-Xlinker", "-e", "-arch", "-target", "-h"}
 
 DROPPED = {
-    "-pthread", "-pthreads", "-mt", "-rdynamic", "-static", "-static-pie", "-pie", "-no-pie", "-nopie", "-fPIC", "-fpic",
+    "-pthread", "-pthreads", "-mt", "-pie", "-no-pie", "-nopie", "-fPIC", "-fpic",
     "-fPIE", "-fpie", "-fno-PIC", "-fno-pic", "-fno-PIE", "-fno-pie", "-m64", "-m32", "-mx32", "-static-libgcc",
     "-static-libstdc++", "-shared-libgcc", "-no-canonical-prefixes", "-symbolic", "-pipe", "-Bsymbolic", "-fno-plt",
     "-fno-semantic-interposition", "-fsemantic-interposition", "-fstack-clash-protection", "-mno-red-zone",
@@ -45,14 +45,13 @@ SOURCES = (".c", ".i", ".s", ".S", ".sx", ".cc", ".cpp", ".cxx", ".c++", ".C", "
 # Options of an ELF linker that change nothing here; those that take a value in the next word come
 # first.
 LINKER_PAIRED_DROPPED = {
-    "-z", "-rpath", "--rpath", "-rpath-link", "--rpath-link", "-soname", "--soname", "-h", "-T", "--script", "-Map",
-    "--version-script", "--dynamic-list", "-dynamic-linker", "--dynamic-linker", "-I", "-m", "--hash-style", "-e",
-    "--entry", "-init", "-fini", "--sort-section", "-R", "-plugin", "-plugin-opt", "--exclude-libs", "--defsym",
+    "-z", "-T", "--script", "-Map", "--dynamic-list", "-dynamic-linker", "--dynamic-linker", "-I", "-m", "--hash-style", "-e",
+    "--entry", "-init", "-fini", "--sort-section", "-plugin", "-plugin-opt", "--exclude-libs", "--defsym",
     "--section-start", "-Ttext", "-Tdata", "-Tbss", "--oformat", "--compress-debug-sections", "--orphan-handling", "-a",
 }
 LINKER_DROPPED = {
-    "--as-needed", "--no-as-needed", "--start-group", "--end-group", "-(", "-)", "--warn-common", "--sort-common",
-    "-E", "--export-dynamic", "--no-export-dynamic", "--eh-frame-hdr", "--no-eh-frame-hdr", "-Bstatic", "-Bdynamic",
+    "--start-group", "--end-group", "-(", "-)", "--warn-common", "--sort-common",
+    "--no-export-dynamic", "--eh-frame-hdr", "--no-eh-frame-hdr",
     "-Bsymbolic", "-Bsymbolic-functions", "-static", "-dn", "-dy", "-pie", "--pie", "-no-pie", "--no-pie", "--relax",
     "--no-relax", "--no-undefined", "--no-allow-shlib-undefined", "--allow-shlib-undefined", "-nostdlib", "-N", "-n",
     "--no-copy-dt-needed-entries", "--copy-dt-needed-entries", "--enable-new-dtags", "--disable-new-dtags", "-O1",
@@ -62,15 +61,20 @@ LINKER_DROPPED = {
     "--undefined-version", "--no-undefined-version", "--no-rosegment", "--no-omagic", "--discard-none", "--no-threads",
 }
 LINKER_DROPPED_STARTS = (
-    "-z", "-rpath", "--rpath", "-soname", "--soname", "-Map", "--Map", "--sort-", "-T", "--version-script", "--dynamic-list",
-    "--build-id", "--hash-style", "-dynamic-linker", "--dynamic-linker", "-melf", "--exclude-libs", "--script", "-h",
+    "-z", "-Map", "--Map", "--sort-", "-T", "--dynamic-list",
+    "--build-id", "--hash-style", "-dynamic-linker", "--dynamic-linker", "-melf", "--exclude-libs", "--script",
     "--compress-debug-sections", "--oformat", "--icf", "-plugin", "--stats", "--section-start", "-Ttext", "--defsym",
     "--warn-", "--no-warn-", "--orphan-handling", "--gdb-index", "--threads", "--package-metadata", "--pack-dyn-relocs",
 )
 # Options of the linker, each in its spellings.
 LINKER_PARTIAL = {"-r", "-i", "--relocatable"}
 LINKER_SHARED = {"-shared", "--shared", "-Bshareable", "-G"}
-NO_SHARED = "shared libraries are not supported; build static ones (./configure --disable-shared)"
+LINKER_DYNAMIC = {"-E", "-export-dynamic", "--export-dynamic"}
+# Those with a value in the next word, or behind an equals sign.
+LINKER_SONAME = ("-soname", "--soname", "-h")
+LINKER_RUN_PATH = ("-rpath", "--rpath", "-rpath-link", "--rpath-link", "-R")
+LINKER_VERSIONS = ("-version-script", "--version-script")
+LINKER_VALUES = (*LINKER_SONAME, *LINKER_RUN_PATH, *LINKER_VERSIONS)
 
 
 class Request:
@@ -83,6 +87,14 @@ class Request:
         self.inputs: list[tuple[str, str]] = []  # ("source" | "object" | "flag", word), in link order
         self.languages: dict[int, str] = {}  # -x in force, by index of the input
         self.partial = False  # -r
+        self.shared = False  # the output is a shared library
+        self.dynamic = False  # -rdynamic: libraries find the program's names, and more can be joined
+        self.static = False  # -static: no shared libraries
+        self.as_needed = False  # libraries that nothing refers to are not needed
+        self.soname = ""
+        self.versions = ""  # a version script
+        self.run_paths: list[str] = []  # -rpath and -rpath-link
+        self.opened: list[str] = []  # libraries that are joined for dlopen
         self.nostdlib = False
         self.nostartfiles = False
         self.cxx_library: bool | None = None  # whether the C++ library is linked; None: if the driver is called as C++'s
@@ -145,7 +157,7 @@ class Parser:
         words = {word for kind, word in self.request.inputs if kind == "linker"}
         self.request.partial = self.request.partial or bool(words & LINKER_PARTIAL)
         self.request.linker_version = "--version" in words or "-v" in words or "-V" in words
-        self.request.inputs = link_flags(self.request.inputs)
+        self.request.inputs = link_flags(self.request.inputs, self.request)
         return self.request
 
     def word(self, word: str) -> None:
@@ -180,8 +192,14 @@ class Parser:
             request.fpcast = False
         elif word in ("--fork=auto", "--fork=always", "--fork=never"):
             request.fork = word.partition("=")[2]
-        elif word == "-shared" or word == "--shared":
-            raise Fail(NO_SHARED)
+        elif word in ("-shared", "--shared", "--compile-library"):
+            request.shared = True
+        elif word == "-rdynamic":
+            request.dynamic = True
+        elif word in ("-static", "--static", "-static-pie"):
+            request.static = True
+        elif word == "--dlopen":
+            request.opened.append(self.value(word))
         elif word == "-x":
             self.language = self.value(word)
         elif word.startswith("-x"):
@@ -227,8 +245,9 @@ class Parser:
         self.request.inputs += [("linker", word) for word in words]
 
 
-def link_flags(inputs: list[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Sorts the linker's own options, which come as single words (-Xlinker) or several (-Wl,a,b)."""
+def link_flags(inputs: list[tuple[str, str]], request: Request) -> list[tuple[str, str]]:
+    """Sorts the linker's own options, which come as single words (-Xlinker) or several (-Wl,a,b).
+    Those about shared libraries are noted in the request."""
     out: list[tuple[str, str]] = []
     skip = ""
     for kind, word in inputs:
@@ -237,15 +256,35 @@ def link_flags(inputs: list[tuple[str, str]]) -> list[tuple[str, str]]:
         elif skip:
             if skip == "-z" and word == "muldefs":
                 out.append(("flag", "--allow-multiple-definition"))
+            of_libraries(skip, word, request)
             skip = ""
-        elif word in LINKER_PAIRED_DROPPED:
+        elif word in LINKER_PAIRED_DROPPED or word in LINKER_VALUES:
             skip = word
         elif word == "-zmuldefs":
             out.append(("flag", "--allow-multiple-definition"))
-        elif word in LINKER_SHARED:
-            raise Fail(NO_SHARED)
-        elif word in LINKER_DROPPED or word in LINKER_PARTIAL or word.startswith(LINKER_DROPPED_STARTS):
+        elif (of_libraries(*word.split("=", 1), request) if "=" in word else of_libraries(word, "", request)) or word in LINKER_DROPPED or word in LINKER_PARTIAL or word.startswith(LINKER_DROPPED_STARTS):
             pass
         else:
             out.append(("flag", word))
     return out
+
+
+def of_libraries(option: str, value: str, request: Request) -> bool:
+    """Notes an option of the linker that is about shared libraries."""
+    if option in LINKER_SHARED:
+        request.shared = True
+    elif option in LINKER_DYNAMIC:
+        request.dynamic = True
+    elif option in ("--as-needed", "--no-as-needed"):
+        request.as_needed = option == "--as-needed"
+    elif option in LINKER_SONAME:
+        request.soname = value
+    elif option in LINKER_RUN_PATH:
+        request.run_paths += value.split(":")
+    elif option in LINKER_VERSIONS:
+        request.versions = value
+    elif option.startswith("-hlib"):
+        request.soname = option[2:]
+    else:
+        return False
+    return True

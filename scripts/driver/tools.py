@@ -12,6 +12,15 @@ LLVM_TOOLS = {
 
 
 def main(name: str, words: list[str]) -> int:
+    if name == "strip":
+        # llvm-strip refuses a shared library, which has a text among its objects. The objects are
+        # stripped in the program.
+        from driver.libraries import library
+
+        stays = [word for word in words if not word.startswith("-") and library.is_library(word)]
+        words = [word for word in words if word not in stays]
+        if stays and all(word.startswith("-") for word in words):
+            return 0
     if name in LLVM_TOOLS:
         return place.become([place.tool(LLVM_TOOLS[name]), *words])
     from driver import build
@@ -28,7 +37,8 @@ def linker(words: list[str]) -> int:
 
     words = expand(words)
     if words[:1] == ["--help"]:
-        return place.become([place.tool("wasm-ld"), *words])
+        # By this line libtool knows that there are shared libraries, and how they are asked for.
+        return place.run([place.tool("wasm-ld"), *words]) or print("wasm-ld: supported targets: wasm32 elf") or 0
     if not words or words[0] in ("-v", "-V", "--version"):
         return version()
     request = Request()
@@ -51,12 +61,11 @@ def linker(words: list[str]) -> int:
             request.strip = True
         else:
             inputs.append(("linker" if word.startswith("-") or linker_value(words, at) else "object", word))
-    return build.link(request, [word for _, word in link_flags(inputs)], output, cxx=False)
+    return build.link(request, [word for _, word in link_flags(inputs, request)], output, cxx=False)
 
 
 def version() -> int:
-    """Prints the linker's name. libtool looks for the words of LLVM's linker for ELF files: for
-    another kind of linker it expects shared libraries."""
+    """Prints the linker's name, with the words of LLVM's linker for ELF files, by which libtool goes."""
     status, said = place.listen([place.tool("wasm-ld"), "--version"], 1)
     print(f"{said.strip()} (compatible with GNU linkers)")
     return status
@@ -64,6 +73,6 @@ def version() -> int:
 
 def linker_value(words: list[str], at: int) -> bool:
     """Whether the word before `at` is the value of a dropped option."""
-    from driver.options import LINKER_PAIRED_DROPPED
+    from driver.options import LINKER_PAIRED_DROPPED, LINKER_VALUES
 
-    return at >= 2 and words[at - 2] in LINKER_PAIRED_DROPPED
+    return at >= 2 and (words[at - 2] in LINKER_PAIRED_DROPPED or words[at - 2] in LINKER_VALUES)

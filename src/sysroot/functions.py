@@ -34,7 +34,7 @@ REASONS = [
     ((r"(get|set|end|f?get|sget|put)(alias|fs|netgr|rpc|sg|ttye|ttyn).*|innetgr|i?ruserok.*|rcmd.*|rexec.*|rresvport.*|ruserpass|bindresvport|"
      r"fgets[gp].*|sgetspent.*|inet_nsap.*|inet6_.*|getaddrinfo_a|gai_(cancel|error|suspend)|(get|set)(ipv4)?sourcefilter|ns_name_.*|"
      r"res_.*|h_(errlist|nerr)|get(host|net|proto|serv)\w*_r"), "Old or rare names of networks."),
-    (r"dlmopen|dlvsym|dladdr1", "Programs are static."),
+    (r"dlmopen|dlvsym|dladdr1", "Libraries are joined when a program is linked."),
     (r"mtrace|muntrace|mcheck.*|mprobe|malloc_(info|stats)", "About glibc's own allocator."),
     (r"register_printf.*|parse_printf_format|printf_size.*", "printf that programs extend."),
     (r"re_.*", "Regular expressions of before POSIX; `regcomp` is there."),

@@ -25,7 +25,7 @@ cp src/hi.wasm before
 lind_compile --print-cmd -c src/hi.c -o hi.o 2>&1 | grep -q clang
 ! lind_compile
 ! lind_compile --precompile-only src/hi.c
-! lind_compile --compile-library src/hi.c
+[ "$(lind_compile --compile-library src/hi.c | tail -n 1)" = "OK: $PWD/src/hi.so" ] && lind-ldd src/hi.so
 lind_compile --help | grep -q -- --output-dir
 
 # A call through a pointer of another type works as natively, and traps where that is asked for.

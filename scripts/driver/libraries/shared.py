@@ -1,0 +1,78 @@
+"""-shared: makes a shared library of objects."""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+import re
+
+from driver import place
+from driver.libraries import archive, objects
+from driver.libraries.extract import extracted
+from driver.libraries.extract import members as members_of
+from driver.libraries.find import Inputs
+from driver.libraries.library import Library
+from driver.libraries.objects import Object
+from driver.options import Request
+from driver.place import Fail
+
+
+def make(request: Request, words: list[str], output: str, cxx: bool) -> int:
+    inputs = Inputs(request, words)
+    members = [(os.path.basename(path), inputs.contents(path)) for path in inputs.objects]
+    for path in inputs.whole:
+        members += [(name, inputs.compiled(f"{path}({name})", body)) for name, body in archive.members(path)]
+    found = [Object(name, body) for name, body in members]
+    for member in extracted(members_of(inputs, inputs.archives), found):
+        members.append((member.name, member.body))
+        found.append(member.origin)
+    if request.versions:
+        hide(request.versions, found)
+        members = [(origin.name, origin.encoded()) for origin in found]
+    for word in inputs.rest:
+        if word.startswith("-l") and not os.path.exists(os.path.join(place.sysroot(), "lib", f"lib{word[2:]}.a")):
+            raise Fail(f"cannot find {word}")
+    wanted = undefined(found)
+    needed = [other.soname for other in inputs.libraries if not request.as_needed or wanted & exports(other)]
+    with_cxx = request.cxx_library if request.cxx_library is not None else cxx
+    made = Library(request.soname or os.path.basename(output), list(dict.fromkeys(needed)), with_cxx, members)
+    archive.write(output, made.encoded())
+    mask = os.umask(0)
+    os.umask(mask)
+    os.chmod(output, 0o777 & ~mask)
+    return 0
+
+
+def undefined(found: list[Object]) -> set[str]:
+    """The names that objects refer to and none of them defines."""
+    defined = {symbol.name for origin in found for symbol in origin.symbols if symbol.others_see}
+    return {symbol.name for origin in found for symbol in origin.symbols if symbol.flags & objects.UNDEFINED} - defined
+
+
+def exports(of: Library) -> set[str]:
+    return {symbol.name for origin in of.objects() for symbol in origin.symbols if symbol.exported}
+
+
+def hide(script: str, found: list[Object]) -> None:
+    """Hides what a version script calls local. Patterns are those of a shell."""
+    try:
+        with open(script, encoding="utf-8", errors="surrogateescape") as file:
+            text = re.sub(r"/\*.*?\*/|#[^\n]*", "", file.read(), flags=re.DOTALL)
+    except OSError as problem:
+        raise Fail(f"{script}: {problem.strerror}") from None
+    kept: list[str] = []
+    hidden: list[str] = []
+    into = kept
+    for word in re.findall(r'extern\s+"[^"]*"\s*\{|"[^"]*"|[^\s;{}]+', text.replace(":", " : ")):
+        if word in ("global", "local"):
+            into = kept if word == "global" else hidden
+        elif word != ":" and not word.startswith("extern"):
+            into.append(word.strip('"'))
+    for origin in found:
+        for symbol in origin.symbols:
+            if symbol.exported and matches(symbol.name, hidden) and not matches(symbol.name, kept):
+                symbol.flags |= objects.HIDDEN
+
+
+def matches(name: str, patterns: list[str]) -> bool:
+    return any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)

@@ -1,0 +1,165 @@
+# Making shared libraries, and what the driver says of them.
+cat >one.c <<'END'
+int one(void) { return 1; }
+int unwanted(void) { return 0; }
+END
+cat >two.c <<'END'
+int one(void);
+int two(void) { return one() + 1; }
+END
+printf '#include <stdio.h>\nint two(void);\nint main(void) { printf("%%d\\n", two()); return 0; }\n' >main.c
+runs() { [ "$(lind_run --root "$PWD" "$1")" = "$2" ]; }
+
+# The shell goes on behind a command that it expects to fail.
+fails() { if "$@"; then echo "did not fail: $*"; exit 1; fi; }
+
+set -x
+# In one step, from objects, by the linker, with an archive of which only what is wanted is taken.
+lind-cc -shared -fPIC one.c two.c -o libwhole.so
+[ -x libwhole.so ]
+[ "$($TRIPLE-ar t libwhole.so | head -n 1)" = lind.library ]
+$TRIPLE-nm libwhole.so | grep -q ' T two'
+lind-cc -c one.c two.c
+$TRIPLE-ld -shared -soname libld.so.1 one.o two.o -o libld.so
+grep -qa '^soname libld.so.1$' libld.so
+echo 'int apart(void) { return 3; }' >apart.c
+lind-cc -c apart.c
+$TRIPLE-ar rcs libparts.a one.o apart.o
+lind-cc -shared two.o -L. -lparts -o libpart.so
+$TRIPLE-nm libpart.so >names
+grep -q ' T one' names
+fails grep -q apart names
+lind-cc -shared two.o -Wl,--whole-archive libparts.a -Wl,--no-whole-archive -o liball.so
+$TRIPLE-nm liball.so | grep -q ' T apart'
+for library in whole part all; do
+	lind-cc main.c -L. -l$library -o $library.wasm
+	runs $library.wasm 2
+	lind-ldd $library.wasm | grep -q "lib$library.so .* needed"
+done
+lind-cc main.c libld.so -o ld.wasm
+runs ld.wasm 2
+lind-cc -O2 -flto -shared one.c two.c -o liblto.so
+lind-cc -O2 -flto main.c liblto.so -o lto.wasm
+runs lto.wasm 2
+# A library to which other tools have been is one still.
+cp libwhole.so indexed.so
+$TRIPLE-ranlib indexed.so
+lind-ldd indexed.so
+lind-cc main.c indexed.so -o indexed.wasm
+runs indexed.wasm 2
+$TRIPLE-strip --strip-unneeded libwhole.so
+lind-cc main.c libwhole.so -o stripped.wasm
+runs stripped.wasm 2
+
+# A library that another needs is found beside it, where -L or -rpath-link say, or missed by name.
+mkdir -p deep
+lind-cc -shared one.o -Wl,-soname,libone.so -o deep/libone.so
+lind-cc -shared two.o deep/libone.so -Wl,-soname=libtwo.so -o libtwo.so
+[ "$(lind-ldd libtwo.so)" = "	libone.so" ]
+fails lind-cc main.c libtwo.so -o none.wasm 2>err
+grep -q 'libone.so, needed by .*libtwo.so, not found' err
+lind-cc main.c libtwo.so -Wl,-rpath-link,deep -o linked.wasm
+runs linked.wasm 2
+# --as-needed: what nobody refers to is not needed.
+lind-cc -shared two.o one.o -Wl,--as-needed deep/libone.so -o libalone.so
+[ "$(lind-ldd libalone.so)" = "	no shared libraries" ]
+# -l takes a shared library first, and an archive with -static or -Bstatic. Then a shared one by its
+# file is refused.
+cp libparts.a deep/libone.a
+lind-cc -static main.c two.o -Ldeep -lone -o static.wasm
+runs static.wasm 2
+[ "$(lind-ldd static.wasm)" = "	no shared libraries" ]
+lind-cc main.c two.o -Ldeep -Wl,-Bstatic -lone -Wl,-Bdynamic -o static.wasm
+[ "$(lind-ldd static.wasm)" = "	no shared libraries" ]
+lind-cc main.c two.o -Ldeep -lone -o shared.wasm
+lind-ldd shared.wasm | grep -q libone.so
+fails lind-cc -static main.c libld.so -o x.wasm 2>err
+grep -q 'libld.so: a shared library, and -static' err
+
+# A version script hides what it calls local.
+printf 'V1 { global: on*; # and\n"two"; local: *; };\n' >script
+lind-cc -shared one.c two.c -Wl,--version-script=script -o libscript.so
+lind-cc main.c libscript.so -o script.wasm
+runs script.wasm 2
+printf '#include <dlfcn.h>\nint main(void) { void *l = dlopen("libscript.so", 2); return !dlsym(l, "one") + 2 * !!dlsym(l, "unwanted"); }\n' >looks.c
+lind-cc looks.c --dlopen libscript.so -o looks.wasm
+lind_run --root "$PWD" looks.wasm
+
+# Joining later: PROGRAM.link, another program, the compiled code beside it.
+printf '#include <dlfcn.h>\n#include <stdio.h>\nint main(int argc, char **argv) { for (int i = 1; i < argc; i++) puts(dlopen(argv[i], RTLD_NOW) ? "yes" : dlerror()); return 0; }\n' >opens.c
+lind_compile -rdynamic opens.c -o opens.cwasm
+[ -f opens.link ]
+[ -f opens.cwasm ]
+opens() { lind_run --root "$PWD" "$@"; }
+[ "$(opens opens.cwasm ./libld.so)" = './libld.so: not part of this program: `lind-link opens.cwasm ./libld.so` joins it' ]
+lind-link opens.cwasm libld.so -o more.wasm
+[ "$(opens more.wasm ./libld.so libld.so.1)" = "yes
+yes" ]
+lind-link more.wasm libwhole.so
+[ "$(opens more.wasm ./libld.so ./libwhole.so)" = "yes
+yes" ]
+lind-link opens.cwasm libwhole.so
+[ "$(opens opens.cwasm ./libwhole.so)" = yes ]
+# A library that was made again is another one, until it is joined again.
+lind-cc -shared -DNEW one.c -o libwhole.so
+opens opens.cwasm ./libwhole.so | grep -q 'has another version of libwhole.so'
+lind-link opens.cwasm libwhole.so
+[ "$(opens opens.cwasm ./libwhole.so)" = yes ]
+[ "$(lind-ldd opens.wasm | wc -l)" = 1 ]
+fails lind-link static.wasm libld.so 2>err
+grep -q 'link the program with -rdynamic' err
+fails lind-link opens.wasm one.c 2>err
+grep -q 'not a shared library for cages' err
+fails lind-link opens.wasm 2>err
+grep -q 'give a program, and a library' err
+# A program that opens none keeps nothing, and one without a table says what to do.
+lind-cc -rdynamic one.c two.c main.c -o plain.wasm
+[ ! -e plain.link ]
+lind-cc opens.c -o notable.wasm
+opens notable.wasm ./libld.so | grep -q 'link it with -rdynamic'
+
+# Damaged files are refused by name.
+for at in 20 70 90 200 400; do
+	head -c $at libld.so >cut.so
+	fails lind-cc main.c cut.so -o x.wasm 2>err
+	[ "$(wc -l <err)" -lt 4 ]
+	fails grep -q Traceback err
+done
+head -c 300 opens.link >cut.link
+cp opens.wasm cut.wasm
+fails lind-link cut.wasm libld.so 2>err
+grep -q 'cut.link' err
+fails grep -q Traceback err
+# A name that would be a line of its own.
+fails lind-cc -shared one.c -Wl,-soname,"a
+needed b" -o x.so 2>err
+grep -q 'not a name for a library' err
+fails lind-cc -shared one.c -L. -lnothere -o x.so 2>err
+grep -q 'cannot find -lnothere' err
+# A library's own main, and a name that it shares with the program, are its own.
+printf 'int main(void) { return 7; }\nint two(void) { return main(); }\n' >own.c
+lind-cc -shared own.c -o libown.so
+lind-cc main.c libown.so -o own.wasm
+runs own.wasm 7
+
+# CMake.
+cat >CMakeLists.txt <<'END'
+cmake_minimum_required(VERSION 3.20)
+project(libraries C)
+add_library(one SHARED one.c)
+add_library(two SHARED two.c)
+target_link_libraries(two one)
+set_target_properties(one PROPERTIES VERSION 1.2.3 SOVERSION 1)
+add_library(plugin MODULE own.c)
+add_executable(program main.c)
+target_link_libraries(program two)
+install(TARGETS one two)
+END
+cmake -G Ninja -B made -DCMAKE_SYSTEM_NAME=Linux -DCMAKE_C_COMPILER=$TRIPLE-gcc -DCMAKE_AR="$(command -v $TRIPLE-ar)" \
+	-DCMAKE_RANLIB="$(command -v $TRIPLE-ranlib)" -DCMAKE_BUILD_TYPE=Release -DCMAKE_SKIP_RPATH=ON
+cmake --build made
+cp made/program made.wasm
+runs made.wasm 2
+[ -L made/libone.so.1 ]
+lind-ldd made/libtwo.so | grep -q libone.so.1
+[ -f made/libplugin.so ]

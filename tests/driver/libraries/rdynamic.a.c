@@ -1,0 +1,7 @@
+extern int level;
+int offered(int);
+int *asks(void)
+{
+	level = offered(level);
+	return &level;
+}

@@ -1,0 +1,3 @@
+static int state = 10;
+int same(void) { return state++; }
+int extra = 1;

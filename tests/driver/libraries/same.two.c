@@ -1,0 +1,3 @@
+static int state = 20;
+int same(void) { return state++; }
+int extra = 2;
