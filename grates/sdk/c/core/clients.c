@@ -202,6 +202,10 @@ void lind_watch_(
 			table[i].entry = (uint32_t)(uintptr_t)handle;
 			return;
 		}
+	/* A handler of all calls is one of this call, too. */
+	for (size_t i = 0; i < *count && !lind_outside_any(nr); i++)
+		if (table[i].nr == LIND_NR_ANY && table[i].entry != LIND_AS_BEFORE)
+			*own = (lind_handle_fn *)(uintptr_t)table[i].entry;
 	table[(*count)++] = (struct lind_spawn_handler){ nr, (uint32_t)(uintptr_t)handle };
 }
 
