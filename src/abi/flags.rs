@@ -245,6 +245,8 @@ names! {
     Flags SpliceFlags { SPLICE_F_MOVE = 1, SPLICE_F_NONBLOCK = 2, SPLICE_F_MORE = 4, SPLICE_F_GIFT = 8, }
     /// copy_data_between_cages: what is copied.
     Value CopyKind { COPY_BYTES = 0, COPY_STRING = 1, COPY_TIMED = 2, }
+    /// steer: what a replaying grate does to its client.
+    Value Steer { STEER_ASK = 0, STEER_INTERRUPT = 1, STEER_PLAN = 2, STEER_CHILD = 3, STEER_END = 4, }
     /// Events of poll(2), in a struct pollfd.
     Flags PollEvents {
         POLLIN = 1, POLLPRI = 2, POLLOUT = 4, POLLERR = 8, POLLHUP = 16, POLLNVAL = 32, POLLRDNORM = 64,

@@ -430,6 +430,18 @@ implemented {
     1014 threei   next_rules(answer: In<u8>, len: Len, to: Out<u8>, room: Len) -> u64;
     /// Uses up the permission of this number, which is for one use. ENOENT if it has been used.
     1015 threei   use_once(number: u64) -> ();
+    /// Says, in a recorded run, that a handler begins on the calling thread: by its signal, with
+    /// si_code above 32 bits; how many handlers of the thread have returned; the mask in force; and
+    /// the words of siginfo_t's union in pairs. The engine makes this call for a program, and the
+    /// grate that records sees it; the kernel does nothing.
+    1016 threei   signalled(signal: u64, returns: u64, mask: u64, first: u64, second: u64, third: u64) -> ();
+    /// Serves the grate that records or replays, about the cage that it makes this call on.
+    /// STEER_ASK: 1 if a signal interrupted the present call. In a replayed run only:
+    /// STEER_INTERRUPT: the present call is to end so; STEER_PLAN: this signal is next, when as
+    /// many handlers as `value` have returned, with `mask` in force; STEER_CHILD: the next child
+    /// gets the id `value`; STEER_END: it ends by signal `value`. EPERM in other runs and for a
+    /// cage that is not a grate of the runner's command line.
+    1017 threei   steer(what: Steer, info: In<Siginfo>, value: u64, mask: u64) -> u64;
 }
 missing {
     15   signal   rt_sigreturn() -> i64;

@@ -64,6 +64,7 @@ pub mod authority;
 pub mod cage;
 pub mod call;
 pub mod copy_out;
+pub mod course;
 pub mod denial;
 pub mod event;
 pub mod fd;
@@ -161,7 +162,9 @@ pub struct Kernel {
     pub set_ids: set_id::SetIds,
     /// The number of cages made so far.
     pub(crate) cages_made: AtomicU64,
+    pub(crate) course: course::OfKernel,
     last_id: AtomicU32,
+    last_worker: AtomicU32,
     last_namespace: AtomicU64,
 }
 
@@ -204,7 +207,9 @@ impl Kernel {
             timed: AtomicBool::new(false),
             set_ids: set_id::SetIds::default(),
             cages_made: AtomicU64::new(0),
+            course: course::OfKernel::default(),
             last_id: AtomicU32::new(0),
+            last_worker: AtomicU32::new(0),
             last_namespace: AtomicU64::new(0),
         })
     }
@@ -294,16 +299,51 @@ impl Kernel {
         self.last_namespace.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// A new cage or thread id; they share one space, ascend from 1 and are never reused.
+    /// A new id of a cage or of a thread of its own; they share one space, ascend from 1 and are
+    /// never reused.
     ///
     /// # Errors
-    /// EAGAIN when 2^31 ids have been used.
+    /// EAGAIN when 2^29 ids have been used.
     pub fn new_id(&self) -> Result<u32> {
-        let id = self.last_id.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
-        if id == 0 || id > i32::MAX.unsigned_abs() {
-            self.last_id.store(u32::MAX - 1, Ordering::Relaxed);
-            return Err(Errno::EAGAIN);
-        }
-        Ok(id)
+        next(&self.last_id, FIRST_WORKER)
+    }
+
+    /// A new id of a grate's worker. They are apart from those that programs see as process ids,
+    /// since the number of workers depends on which host threads were idle.
+    ///
+    /// # Errors
+    /// EAGAIN when 2^29 ids have been used.
+    pub(crate) fn new_worker_id(&self) -> Result<u32> {
+        next(&self.last_worker, FIRST_WORKER).map(|number| FIRST_WORKER + number)
+    }
+}
+
+/// The ids of workers are greater. All ids have 30 bits, since libc's mutexes use the two above.
+const FIRST_WORKER: u32 = 1 << 29;
+
+/// The next number below `end`.
+fn next(last: &AtomicU32, end: u32) -> Result<u32> {
+    let more = |last: u32| last.checked_add(1).filter(|&next| next < end);
+    last.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).map(|last| last + 1).map_err(|_| Errno::EAGAIN)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::root::Walls;
+    use crate::testing::in_world;
+
+    #[test]
+    fn workers_take_no_ids_of_programs() {
+        in_world(Walls::Openat2, |w| {
+            let before = w.kernel.new_id().unwrap();
+            let workers = [w.kernel.new_worker_id().unwrap(), w.kernel.new_worker_id().unwrap()];
+            assert!(workers[0] > super::FIRST_WORKER && workers[1] == workers[0] + 1 && workers[1] < 1 << 30);
+            assert_eq!(w.kernel.new_id(), Ok(before + 1));
+            w.kernel.last_id.store(super::FIRST_WORKER - 2, super::Ordering::Relaxed);
+            assert_eq!(w.kernel.new_id(), Ok(super::FIRST_WORKER - 1));
+            for _ in 0..2 {
+                assert_eq!(w.kernel.new_id(), Err(super::Errno::EAGAIN));
+            }
+        });
     }
 }

@@ -35,6 +35,8 @@ pub struct Start {
     pub argv: Vec<CString>,
     /// envp.
     pub envp: Vec<CString>,
+    /// The bytes for AT_RANDOM, if they are not the host's.
+    pub random: Option<[u8; 16]>,
     /// The path it was found at, for AT_EXECFN.
     pub path: CString,
     /// The file that the cage executes from the point of no return of execve(2) on.

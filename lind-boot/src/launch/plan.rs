@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use lind_kernel::course::{Course, Seed};
 use lind_kernel::{Allowance, Kernel};
 
 use crate::cli::{PerfFormat, Run};
@@ -61,6 +62,8 @@ pub struct Plan {
     /// Limits that the host enforces on this process. The limits of grates on the line are known
     /// anyway.
     pub allowance: Allowance,
+    /// The course of the run with the seed of its programs, if it is recorded or replayed.
+    pub course: Option<(Course, Seed)>,
 }
 
 impl Plan {
@@ -74,6 +77,9 @@ impl Plan {
         kernel.rules.expect(&live::names(&self.line));
         if let Some(name) = &self.host_name {
             kernel.set_host_name(name.as_bytes());
+        }
+        if let Some((course, seed)) = self.course {
+            kernel.set_course(course, seed);
         }
         kernel.show_allowance(line::allowance(&self.line, self.allowance));
     }
@@ -106,6 +112,7 @@ impl From<Run> for Plan {
             command: None,
             ahead: Vec::new(),
             allowance: Allowance::default(),
+            course: None,
         }
     }
 }

@@ -8,10 +8,12 @@
 use std::cell::{Cell, OnceCell};
 use std::sync::Arc;
 
-use lind_abi::Errno;
 use lind_abi::layout::{Siginfo, Stack};
-use lind_kernel::cage::signal::{Delivery, Step, end};
+use lind_abi::{Errno, Word, nr};
+use lind_kernel::cage::signal::{Delivery, Info, Step, end};
 use lind_kernel::cage::{Attention, Next, Status, Thread};
+use lind_kernel::call;
+use lind_kernel::course::Course;
 use lind_kernel::mem::Memory;
 use lind_kernel::mem::budget::Share;
 use wasmtime::{
@@ -141,11 +143,25 @@ fn run_all(store: &mut impl AsContextMut<Data = Guest>, depth: usize) -> Result<
             Step::Go => return Ok(ran),
             Step::Leave(next) => return Err(leave(guest, next)),
             Step::Handle(delivery) => {
+                if guest.kernel.course() == Course::Recorded {
+                    note(guest, &delivery);
+                }
                 ran.first.get_or_insert(delivery.restart);
                 ran.interrupts |= run(store, &delivery, depth)?;
             }
         }
     }
+}
+
+/// Tells the grate that records this run that a handler begins.
+#[cold]
+fn note(guest: &Guest, delivery: &Delivery) {
+    let Info { signal, code, fields, .. } = delivery.info;
+    let signal = u64::from(signal) | u64::from(code.cast_unsigned()) << 32;
+    let pair = |at: usize| u64::from(fields[at]) | u64::from(fields[at + 1]) << 32;
+    let values = [signal, delivery.returns, delivery.before, pair(0), pair(2), pair(4)];
+    // The kernel's part of the call does nothing.
+    let _ = call::syscall(guest, nr::signalled, &Word::six(values));
 }
 
 /// Runs one handler, and those that interrupt it before it starts. Returns whether one of them ends
@@ -353,9 +369,10 @@ pub fn while_computing(computing: Computing<'_>, fault: bool) {
         return;
     }
     context::enter_host();
-    if !fault && computing.catches_soon() && !guest.thread.must_leave() {
+    let waits = computing.catches_soon() || guest.kernel.course() != Course::Free;
+    if !fault && waits && !guest.thread.must_leave() {
         // A handler may jump into this very function. It runs when the signal comes again,
-        // elsewhere.
+        // elsewhere. Where calls are all that a record knows of, it runs when the next one returns.
         guest.thread.settle(&guest.kernel);
         if !guest.thread.must_leave() && guest.thread.attention() & Attention::NEXT == 0 {
             context::enter_guest(guest.base);

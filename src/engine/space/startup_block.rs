@@ -22,7 +22,7 @@ const MOST_STRING: usize = 32 * 4096;
 /// E2BIG, EFAULT if the stack is not mapped.
 pub fn write_block(cage: &Cage, start: &Start) -> Result<u32> {
     let mut strings = Strings { bytes: Vec::new() };
-    let random = strings.push(&random_bytes());
+    let random = strings.push(&start.random.unwrap_or_else(random_bytes));
     let path = strings.push_string(&start.path)?;
     let arguments = strings.end();
     let argv = start.argv.iter().map(|arg| strings.push_string(arg)).collect::<Result<Vec<_>>>()?;

@@ -26,11 +26,12 @@ const LAYERS: [&[&str]; 6] = [
     &["copy_out", "denial", "rules"],
     &["sys"],
 ];
-const BODY: [&str; 17] = [
+const BODY: [&str; 18] = [
     "async_io",
     "authority",
     "cage",
     "call",
+    "course",
     "fd",
     "fd_routes",
     "ipc",

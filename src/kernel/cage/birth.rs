@@ -87,6 +87,7 @@ fn begin(
     }
     let start = Start {
         executable: loaded.executable,
+        random: kernel.seeded(cage.id, &program.argv),
         argv: program.argv,
         envp: program.envp,
         path: loaded.path,
@@ -203,7 +204,15 @@ pub fn spawn(
     if !is_grate {
         kernel.line().has_program();
     }
-    let start = Start { executable, argv: program.argv, envp: program.envp, path, text: None, ids: FileIds::default() };
+    let start = Start {
+        executable,
+        random: kernel.seeded(child.id, &program.argv),
+        argv: program.argv,
+        envp: program.envp,
+        path,
+        text: None,
+        ids: FileIds::default(),
+    };
     let started = match lender {
         Some(host) => host.lend(kernel, thread, start),
         None => kernel.engine().start(kernel, thread, start),
@@ -243,7 +252,7 @@ pub(super) struct Born {
 impl Born {
     /// Makes the cage and its first thread, which does not run yet.
     pub(super) fn create(mut self, kernel: &Arc<Kernel>) -> Result<Arc<Thread>> {
-        let id = CageId(kernel.new_id()?);
+        let id = kernel.id_of_child(self.ancestors.last().copied())?;
         kernel.cages_made.fetch_add(1, Ordering::Relaxed);
         if self.ancestors.is_empty() {
             (self.settings.group, self.settings.session) = (id.0, id.0);

@@ -101,7 +101,8 @@ pub fn prepare_exec<'k>(
                 // Grates that a program starts do not belong to the line.
                 cage.launching.store(is_grate, Ordering::Release);
             }
-            return Ok(Start { executable, argv, envp, path, text: Some(text), ids });
+            let random = kernel.seeded(cage.id, &argv);
+            return Ok(Start { executable, argv, envp, path, text: Some(text), ids, random });
         };
         if named.leads_nowhere {
             return Err(Errno::ENOENT);

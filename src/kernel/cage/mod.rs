@@ -426,7 +426,6 @@ impl Cage {
     /// # Errors
     /// EAGAIN when ids are used up or the cage is ending.
     pub fn new_thread(self: &Arc<Cage>, kernel: &crate::Kernel) -> Result<Arc<Thread>> {
-        let tid = kernel.new_id()?;
-        Thread::join(self, tid, true)
+        Thread::join(self, kernel.new_worker_id()?, true)
     }
 }

@@ -4,9 +4,11 @@ use std::sync::atomic::Ordering;
 
 use lind_abi::layout::{Sigaction, Stack, Zero};
 
-use super::{Action, Info, Signals, UNBLOCKABLE, bit, flag, stop};
+use super::{Action, Info, Planned, Signals, UNBLOCKABLE, bit, flag, stop};
 use crate::Kernel;
+use crate::cage::searches;
 use crate::cage::{Attention, Next, Thread};
+use crate::course::Course;
 use crate::lock::Locked;
 
 /// The next step of a thread.
@@ -37,11 +39,19 @@ pub struct Delivery {
     pub alt_stack: Stack,
     /// The mask to be set when the handler has returned, unless it has changed it in its ucontext.
     pub mask: u64,
+    /// The mask that was in force when the signal was taken: for calls like sigsuspend(2), theirs.
+    pub before: u64,
+    /// How many handlers of the thread had returned then.
+    pub returns: u64,
 }
 
 impl Delivery {
     /// The handler has returned with `mask` in its ucontext.
     pub fn done(&self, kernel: &Kernel, thread: &Thread, mask: u64) {
+        thread.signals.returns.fetch_add(1, Ordering::Relaxed);
+        if thread.plans() {
+            thread.notice(Attention::SIGNAL);
+        }
         thread.set_mask(kernel, mask);
     }
 }
@@ -121,6 +131,9 @@ enum Taken {
 /// Takes one signal.
 fn take(kernel: &Kernel, thread: &Thread, Taking { handlers, stands }: Taking) -> Taken {
     let cage = &*thread.cage;
+    if kernel.course() == Course::Replayed && !searches(kernel, cage) {
+        return take_planned(thread, handlers);
+    }
     let mut signals = cage.signals();
     if signals.stop.is_some() && !thread.worker {
         drop(signals);
@@ -167,6 +180,35 @@ fn take(kernel: &Kernel, thread: &Thread, Taking { handlers, stands }: Taking) -
             Taken::Handler(info, disposition)
         }
     }
+}
+
+/// Takes the planned signal whose moment has come, in a replayed run.
+#[cold]
+fn take_planned(thread: &Thread, handlers: bool) -> Taken {
+    let mut signals = thread.cage.signals();
+    let returns = thread.signals.returns.load(Ordering::Relaxed);
+    let Some(Planned { info, mask, .. }) = thread.take_plan(|plan| plan.returns == returns, handlers) else {
+        thread.unnotice(Attention::SIGNAL);
+        return Taken::Nothing;
+    };
+    if !handlers {
+        return Taken::HandlerWaits;
+    }
+    let slot = &mut signals.actions[usize::from(info.signal) - 1];
+    let disposition = *slot;
+    if disposition.handler <= super::SIG_IGN {
+        // A record that lies: nothing handles the signal.
+        return Taken::Done;
+    }
+    if disposition.flags & flag::SA_RESETHAND != 0 {
+        slot.handler = super::SIG_DFL;
+    }
+    // The call that the handler interrupts may have had a mask of its own, and was not made.
+    let now = thread.mask.swap(mask & !UNBLOCKABLE, Ordering::SeqCst);
+    if now != mask & !UNBLOCKABLE {
+        thread.signals.saved_mask.locked().get_or_insert(now);
+    }
+    Taken::Handler(info, disposition)
 }
 
 /// The signals that a thread may take: a worker acts for others, so signals sent to the cage are
@@ -231,6 +273,8 @@ fn begin(thread: &Thread, info: Info, disposition: &Sigaction) -> Delivery {
         stack: wanted.then_some(before),
         alt_stack: before,
         mask,
+        before: now,
+        returns: thread.signals.returns.load(Ordering::Relaxed),
     }
 }
 

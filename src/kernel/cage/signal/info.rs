@@ -22,6 +22,8 @@ pub struct Info {
 }
 
 impl Info {
+    /// The signal that nothing holds back.
+    pub const KILL: u8 = super::number(Signals::SIGKILL);
     /// si_code of kill(2).
     pub const SI_USER: i32 = 0;
     /// si_code of the kernel's signals.

@@ -20,6 +20,7 @@ mod restart;
 mod send;
 mod stop;
 
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
@@ -93,7 +94,7 @@ const STOPPING: u64 = bit(number(Number::SIGSTOP))
 
 /// The effect of a signal on a cage.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Action {
+pub(crate) enum Action {
     Ignore,
     End,
     Stop,
@@ -112,6 +113,24 @@ fn action(disposition: &Sigaction, signal: u8) -> Action {
         _ => Action::Handle,
     }
 }
+
+/// The effect of a signal on a cage that has no disposition of its own for it.
+pub(crate) fn action_by_default(signal: u8) -> Action {
+    action(&Sigaction::ZERO, signal)
+}
+
+/// A signal that a thread of a replayed run is to take.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Planned {
+    pub info: Info,
+    /// The number of handlers of the thread that have returned by then.
+    pub returns: u64,
+    /// The mask in force then.
+    pub mask: u64,
+}
+
+/// The most signals that wait so: one that has room for each signal twice.
+const MOST_PLANNED: usize = 128;
 
 /// The signal state of a cage, under `Cage::signals`.
 pub(crate) struct Signals {
@@ -210,6 +229,10 @@ pub(crate) struct OfThread {
     alt_stack: Mutex<Stack>,
     /// Whether a handler runs on it.
     on_alt_stack: AtomicBool,
+    /// How many of its handlers have returned.
+    returns: AtomicU64,
+    /// In a replayed run, the signals that it is to take, the next one first.
+    planned: Mutex<VecDeque<Planned>>,
 }
 
 impl OfThread {
@@ -340,7 +363,51 @@ impl Thread {
         };
         let info = if info.signal == SEGV { Info { code, ..info } } else { info };
         // There is always room for a standard signal of the kernel's.
-        let _ = send_to_thread(kernel, self, info);
+        let _ = send::send_fault(kernel, self, info);
+    }
+
+    /// Plans a signal for this thread of a replayed run.
+    ///
+    /// # Errors
+    /// EINVAL for a number without a signal; EAGAIN if too many are planned.
+    pub(crate) fn plan(&self, plan: Planned) -> lind_abi::Result<()> {
+        if !(1..=LAST).contains(&plan.info.signal) {
+            return Err(lind_abi::Errno::EINVAL);
+        }
+        let mut planned = self.signals.planned.locked();
+        if planned.len() >= MOST_PLANNED {
+            return Err(lind_abi::Errno::EAGAIN);
+        }
+        planned.push_back(plan);
+        drop(planned);
+        self.notice(Attention::SIGNAL);
+        Ok(())
+    }
+
+    /// Whether signals are planned for it.
+    fn plans(&self) -> bool {
+        !self.signals.planned.locked().is_empty()
+    }
+
+    /// The next planned signal if its moment has come. It is planned no more if `takes`.
+    fn take_plan(&self, comes: impl Fn(&Planned) -> bool, takes: bool) -> Option<Planned> {
+        let mut planned = self.signals.planned.locked();
+        let next = planned.front().copied().filter(comes)?;
+        if takes {
+            planned.pop_front();
+        }
+        Some(next)
+    }
+
+    /// Lets the call that a grate makes for this thread end as one that a signal interrupted.
+    pub(crate) fn interrupt_call(&self) {
+        self.note_interrupted();
+        self.notice(Attention::SIGNAL);
+    }
+
+    /// Whether its present call was interrupted by a signal.
+    pub(crate) fn is_interrupted(&self) -> bool {
+        self.signals.interrupted.load(Ordering::Relaxed)
     }
 
     /// Sets its mask, for the thread itself; returns the one before. Waiting signals that are no

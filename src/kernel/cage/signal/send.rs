@@ -18,6 +18,9 @@ use crate::lock::Locked;
 /// # Errors
 /// EAGAIN when its queue is full and the sender has to know that for this kind of signal.
 pub(crate) fn send(kernel: &Kernel, cage: &Cage, info: Info) -> Result<()> {
+    if kernel.holds_back(cage, &info) {
+        return Ok(());
+    }
     deliver(kernel, cage, None, info)
 }
 
@@ -26,6 +29,17 @@ pub(crate) fn send(kernel: &Kernel, cage: &Cage, info: Info) -> Result<()> {
 /// # Errors
 /// As for `send`.
 pub(crate) fn send_to_thread(kernel: &Kernel, thread: &Thread, info: Info) -> Result<()> {
+    if kernel.holds_back(&thread.cage, &info) {
+        return Ok(());
+    }
+    deliver(kernel, &thread.cage, Some(thread), info)
+}
+
+/// Sends a thread the signal of a fault of its own.
+///
+/// # Errors
+/// As for `send`.
+pub(super) fn send_fault(kernel: &Kernel, thread: &Thread, info: Info) -> Result<()> {
     deliver(kernel, &thread.cage, Some(thread), info)
 }
 
@@ -41,6 +55,7 @@ pub(crate) fn send_to_group(kernel: &Kernel, group: u32, info: Info) -> bool {
 /// Sends a signal to several cages at once: it is queued for all of them before any of them acts on
 /// it. A shell must get the signal of ^C before it learns that the command has ended by it.
 pub(crate) fn send_to_all(kernel: &Kernel, mut cages: Vec<Arc<Cage>>, info: Info) {
+    cages.retain(|cage| !kernel.holds_back(cage, &info));
     // The order in which locks of several are taken; and nobody's is taken twice.
     cages.sort_by_key(|cage| cage.id);
     cages.dedup_by_key(|cage| cage.id);
@@ -161,6 +176,9 @@ pub fn end_programs(kernel: &Kernel) {
 pub fn from_outside(kernel: &Kernel, first: &Arc<Cage>, signal: u8, origin: Origin) {
     let info = if origin == Origin::Process { Info::lost(signal) } else { Info::kernel(signal) };
     let targets = outside_targets(kernel, first, signal, origin);
+    if kernel.ends_replay(signal) {
+        return targets.iter().for_each(|cage| end(kernel, cage, signal));
+    }
     // The host drops a SIGCONT when a stop follows at once: this process runs, and the first cage
     // has not got it.
     let stopped = bit(signal) & STOPPING != 0 && first.is_stopped();

@@ -3,13 +3,15 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use lind_abi::flags::{CopyKind, FcntlCmd, FdFlags, SpawnFlags};
-use lind_abi::layout::{LindCall, LindFdRoutes, SpawnHandler};
+use lind_abi::flags::{CopyKind, FcntlCmd, FdFlags, SpawnFlags, Steer};
+use lind_abi::layout::{LindCall, LindFdRoutes, Siginfo, SpawnHandler};
 use lind_abi::{CageId, Errno, Fd, In, Len, NR_ANY, NewFd, Out, Path, Pid, Result, StrArray, nr};
 
 use crate::authority;
+use crate::cage::signal::{Info, LAST, Planned};
 use crate::cage::{self, Cage, Program};
 use crate::call::{self, Ctx, PathBytes};
+use crate::course::Course;
 use crate::fd::{File, Kind};
 use crate::fd_routes::Way;
 use crate::host;
@@ -406,3 +408,39 @@ pub(crate) fn exit_notice(cx: &Ctx<'_>, entry: u64) -> Result<()> {
 
 #[cfg(test)]
 mod tests;
+
+/// signalled, as described in the table of calls.
+#[allow(clippy::unnecessary_wraps, reason = "calls have this type")]
+pub(crate) fn signalled(_: &Ctx<'_>, _: u64, _: u64, _: u64, _: u64, _: u64, _: u64) -> Result<()> {
+    Ok(())
+}
+
+/// steer, as described in the table of calls. EINVAL for other requests, numbers without a signal,
+/// and ids that no record has; EEXIST for the id of a cage that exists.
+pub(crate) fn steer(cx: &Ctx<'_>, what: Steer, info: In<Siginfo>, value: u64, mask: u64) -> Result<u64> {
+    let course = cx.kernel.course();
+    let allowed = match what.0 {
+        Steer::STEER_ASK => course != Course::Free,
+        _ => course == Course::Replayed,
+    };
+    if !allowed || !cage::searches(cx.kernel, &cx.caller.cage) {
+        return Err(Errno::EPERM);
+    }
+    let first = || cx.cage.threads().into_iter().find(|thread| !thread.worker).ok_or(Errno::ESRCH);
+    match what.0 {
+        Steer::STEER_ASK => return Ok(first()?.is_interrupted().into()),
+        Steer::STEER_INTERRUPT => first()?.interrupt_call(),
+        Steer::STEER_PLAN => {
+            let given: Siginfo = cx.load(info)?;
+            let signal = u8::try_from(given.signo).map_err(|_| Errno::EINVAL)?;
+            first()?.plan(Planned { info: Info::queued(signal, &given), returns: value, mask })?;
+        }
+        Steer::STEER_CHILD => cx.kernel.choose_id(cx.cage.id, value)?,
+        Steer::STEER_END => {
+            let signal = u8::try_from(value).ok().filter(|signal| (1..=LAST).contains(signal)).ok_or(Errno::EINVAL)?;
+            cage::signal::end(cx.kernel, cx.cage, signal);
+        }
+        _ => return Err(Errno::EINVAL),
+    }
+    Ok(0)
+}

@@ -755,6 +755,16 @@ static const struct lind_name lind_rows_CopyKind[] = {
 };
 static const struct lind_names lind_names_CopyKind = { "CopyKind", lind_rows_CopyKind };
 
+static const struct lind_name lind_rows_Steer[] = {
+	{ 0x0, "STEER_ASK" },
+	{ 0x1, "STEER_INTERRUPT" },
+	{ 0x2, "STEER_PLAN" },
+	{ 0x3, "STEER_CHILD" },
+	{ 0x4, "STEER_END" },
+	{ 0, NULL },
+};
+static const struct lind_names lind_names_Steer = { "Steer", lind_rows_Steer };
+
 static const struct lind_name lind_rows_PollEvents[] = {
 	{ 0x1, "POLLIN" },
 	{ 0x2, "POLLPRI" },
@@ -1219,6 +1229,8 @@ static const struct lind_syscall lind_syscalls[] = {
 	{ 1013, "threei", "follow_rules", 1, 2, { { "name", LIND_IN, LIND_LAYOUT_BYTES, 1, NULL }, { "len", LIND_LEN, LIND_LAYOUT_BYTES, 0, NULL } }, LIND_UNIT },
 	{ 1014, "threei", "next_rules", 1, 4, { { "answer", LIND_IN, LIND_LAYOUT_BYTES, 1, NULL }, { "len", LIND_LEN, LIND_LAYOUT_BYTES, 0, NULL }, { "to", LIND_OUT, LIND_LAYOUT_BYTES, 1, NULL }, { "room", LIND_LEN, LIND_LAYOUT_BYTES, 0, NULL } }, LIND_ULONG },
 	{ 1015, "threei", "use_once", 1, 1, { { "number", LIND_ULONG, LIND_LAYOUT_BYTES, 0, NULL } }, LIND_UNIT },
+	{ 1016, "threei", "signalled", 1, 6, { { "signal", LIND_ULONG, LIND_LAYOUT_BYTES, 0, NULL }, { "returns", LIND_ULONG, LIND_LAYOUT_BYTES, 0, NULL }, { "mask", LIND_ULONG, LIND_LAYOUT_BYTES, 0, NULL }, { "first", LIND_ULONG, LIND_LAYOUT_BYTES, 0, NULL }, { "second", LIND_ULONG, LIND_LAYOUT_BYTES, 0, NULL }, { "third", LIND_ULONG, LIND_LAYOUT_BYTES, 0, NULL } }, LIND_UNIT },
+	{ 1017, "threei", "steer", 1, 4, { { "what", LIND_VALUE, LIND_LAYOUT_BYTES, 0, &lind_names_Steer }, { "info", LIND_IN, LIND_LAYOUT_SIGINFO, 128, NULL }, { "value", LIND_ULONG, LIND_LAYOUT_BYTES, 0, NULL }, { "mask", LIND_ULONG, LIND_LAYOUT_BYTES, 0, NULL } }, LIND_ULONG },
 };
 
 /* Every errno: number, name and text. */

@@ -69,6 +69,18 @@
 #define SYS_next_rules                  1014
 /* Uses up the permission of this number, which is for one use. ENOENT if it has been used. */
 #define SYS_use_once                    1015
+/* Says, in a recorded run, that a handler begins on the calling thread: by its signal, with */
+/* si_code above 32 bits; how many handlers of the thread have returned; the mask in force; and */
+/* the words of siginfo_t's union in pairs. The engine makes this call for a program, and the */
+/* grate that records sees it; the kernel does nothing. */
+#define SYS_signalled                   1016
+/* Serves the grate that records or replays, about the cage that it makes this call on. */
+/* STEER_ASK: 1 if a signal interrupted the present call. In a replayed run only: */
+/* STEER_INTERRUPT: the present call is to end so; STEER_PLAN: this signal is next, when as */
+/* many handlers as `value` have returned, with `mask` in force; STEER_CHILD: the next child */
+/* gets the id `value`; STEER_END: it ends by signal `value`. EPERM in other runs and for a */
+/* cage that is not a grate of the runner's command line. */
+#define SYS_steer                       1017
 /* Registers for every number; see docs/threei.md. */
 #define LIND_NR_ANY 0xffffffffu
 

@@ -5749,4 +5749,42 @@ static inline int64_t lind_take_use_once(const struct lind_call *cx, lind_use_on
 	return on(cx, (uint64_t)cx->args[0].value);
 }
 
+typedef int64_t lind_signalled_fn(const struct lind_call *cx, uint64_t signal, uint64_t returns,
+    uint64_t mask, uint64_t first, uint64_t second, uint64_t third);
+static inline int64_t lind_forward_signalled(const struct lind_call *cx, uint64_t signal,
+    uint64_t returns, uint64_t mask, uint64_t first, uint64_t second, uint64_t third)
+{
+	return lind_import_call(1016, (int64_t)cx->target, (uint64_t)signal, cx->args[0].cage,
+	    (uint64_t)returns, cx->args[1].cage, (uint64_t)mask, cx->args[2].cage, (uint64_t)first,
+	    cx->args[3].cage, (uint64_t)second, cx->args[4].cage, (uint64_t)third,
+	    cx->args[5].cage);
+}
+static inline int64_t lind_take_signalled(const struct lind_call *cx, lind_signalled_fn *on)
+{
+	return on(cx, (uint64_t)cx->args[0].value, (uint64_t)cx->args[1].value,
+	    (uint64_t)cx->args[2].value, (uint64_t)cx->args[3].value, (uint64_t)cx->args[4].value,
+	    (uint64_t)cx->args[5].value);
+}
+
+typedef int64_t lind_steer_fn(const struct lind_call *cx, int what, const siginfo_t *info,
+    uint64_t value, uint64_t mask);
+static inline int64_t lind_forward_steer(const struct lind_call *cx, int what,
+    const siginfo_t *info, uint64_t value, uint64_t mask)
+{
+	return lind_import_call(1017, (int64_t)cx->target, (uint64_t)what, cx->args[0].cage,
+	    (uintptr_t)info, info ? lind_self_ : cx->args[1].cage, (uint64_t)value,
+	    cx->args[2].cage, (uint64_t)mask, cx->args[3].cage, 0, cx->args[4].cage, 0,
+	    cx->args[5].cage);
+}
+static inline int64_t lind_take_steer(const struct lind_call *cx, lind_steer_fn *on)
+{
+	siginfo_t info_;
+	int r;
+
+	if ((r = lind_take_struct_(&cx->args[1], &info_, sizeof info_)))
+		return r;
+	return on(cx, (int)cx->args[0].value, cx->args[1].value ? &info_ : NULL,
+	    (uint64_t)cx->args[2].value, (uint64_t)cx->args[3].value);
+}
+
 #endif
