@@ -82,6 +82,8 @@ fn run(command: Command) -> Result<u8, Failure> {
         Command::Program(run) => return program(*run),
         Command::Run(options) => return sandboxed(&options),
         Command::Learn(options) => sandbox::run(&(*options).into()).map(|_| ()),
+        Command::Record(options) => return sandboxed(&(*options).into()),
+        Command::Replay(options) => return sandbox::replay(&options).map(|never| match never {}),
         Command::Session(several) => return session::run(several.command),
         Command::Container(several) => return session::container(&several.command),
         Command::Sh(shell) => return Ok(session::shell(shell.arguments)),

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-FOLDERS = {"blake3": "c", "monocypher-sys": "Monocypher/src"}
+FOLDERS = {"blake3": "c", "lz4-sys": "liblz4/lib", "monocypher-sys": "Monocypher/src"}
 
 
 def main() -> None:

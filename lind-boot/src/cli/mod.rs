@@ -13,6 +13,7 @@ pub mod import;
 pub mod overlay;
 pub mod policy;
 pub mod publish;
+pub mod replay;
 pub mod run;
 pub mod sandbox;
 pub mod session;
@@ -48,7 +49,7 @@ const NAME: &str = "lind-boot";
     arg_required_else_help = true,
     disable_help_subcommand = true,
     subcommand_precedence_over_arg = true,
-    override_usage = "lind-boot run [OPTIONS] [--] COMMAND [ARGS]...\n       lind-boot [OPTIONS] PROGRAM [ARGS]...\n       lind-boot session start|exec|ls|logs|signal|stop ...\n       lind-boot diff|apply|discard|log|export|snapshot|rollback|fork STATE ...\n       lind-boot overlay ls|rm ...\n       lind-boot audit verify FILE ...\n       lind-boot compile FILE.wasm [-o FILE.cwasm]\n       lind-boot inspect FILE|PROGRAM... [--json]\n       lind-boot doctor [--json]\n       lind-boot import-settings FILE [-o NAME]\n       lind-boot image build -t NAME DIR|MODULE|RECIPE\n       lind-boot warm PROGRAM|DIR...\n       lind-boot cache ls|clean ...\n       lind-boot explain [OPTIONS] GRATE... PROGRAM\n       lind-boot syscalls [--json]",
+    override_usage = "lind-boot run [OPTIONS] [--] COMMAND [ARGS]...\n       lind-boot [OPTIONS] PROGRAM [ARGS]...\n       lind-boot record -o FILE [OPTIONS] -- COMMAND [ARGS]...\n       lind-boot replay FILE [--until CALL] [--trace] [--diff OTHER]\n       lind-boot session start|exec|ls|logs|signal|stop ...\n       lind-boot diff|apply|discard|log|export|snapshot|rollback|fork STATE ...\n       lind-boot overlay ls|rm ...\n       lind-boot audit verify FILE ...\n       lind-boot compile FILE.wasm [-o FILE.cwasm]\n       lind-boot inspect FILE|PROGRAM... [--json]\n       lind-boot doctor [--json]\n       lind-boot import-settings FILE [-o NAME]\n       lind-boot image build -t NAME DIR|MODULE|RECIPE\n       lind-boot warm PROGRAM|DIR...\n       lind-boot cache ls|clean ...\n       lind-boot explain [OPTIONS] GRATE... PROGRAM\n       lind-boot syscalls [--json]",
     after_help = "Exit status: the program's own; 128+n if signal n ended it; 125 if lind-boot failed; 126 if the program \
                   cannot be run; 127 if it was not found."
 )]
@@ -102,6 +103,10 @@ commands! {
     "run" => Run(sandbox::RunOptions),
     /// Run a command in a sandbox, and write a policy that allows what it did and nothing more
     "learn" => Learn(sandbox::LearnOptions),
+    /// Run a command in a sandbox, and write all that it gets from outside into a record
+    "record" => Record(replay::Record),
+    /// Run a recorded command again: it gets what the record has, and nothing of the host
+    "replay" => Replay(replay::Replay),
     /// Start, use and stop sandboxes that run many commands
     "session" => Session(Several<session::Command>),
     /// Run bash in the session of the project that you are in, as the command lind-sh does
@@ -219,7 +224,12 @@ impl Command {
                 matches!(several.command, session::Command::Serve(_) | session::Command::Exec(_))
             }
             Command::Overlay(several) => matches!(several.command, overlay::Overlay::Ls { state: Some(_) }),
-            Command::Run(_) | Command::Learn(_) | Command::Audit(_) | Command::Sh(_) => true,
+            Command::Run(_)
+            | Command::Learn(_)
+            | Command::Record(_)
+            | Command::Replay(_)
+            | Command::Audit(_)
+            | Command::Sh(_) => true,
             Command::Container(_) => true,
             Command::Diff(_) | Command::Apply(_) | Command::Discard(_) | Command::Log(_) => true,
             Command::Export(_) | Command::Snapshot(_) | Command::Rollback(_) | Command::Fork(_) => true,

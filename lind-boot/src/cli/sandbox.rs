@@ -23,6 +23,9 @@ pub struct RunOptions {
     /// NAME is a file in ~/.config/lind/policies
     #[arg(long, value_name = "NAME|FILE", conflicts_with_all = ["session", "explain"])]
     pub learn: Option<PathBuf>,
+    /// The new file for the record, of `record`.
+    #[arg(skip)]
+    pub record: Option<PathBuf>,
     /// Leave the volumes unchanged, and print at the end what would have changed
     #[arg(long, conflicts_with_all = ["session", "explain"])]
     pub dry_run: bool,

@@ -97,6 +97,7 @@ impl Sandbox {
             lent: Vec::new(),
             ahead: container.ahead.clone(),
             contained: None,
+            course: None,
         })
     }
 }

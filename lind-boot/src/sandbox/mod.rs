@@ -13,7 +13,9 @@ mod lent;
 mod mounts;
 mod notes;
 mod publish;
+mod record;
 mod removal;
+mod replay;
 mod resolved;
 mod root;
 mod table;
@@ -31,6 +33,7 @@ use std::sync::{Arc, OnceLock};
 use anyhow::{Context, Result, anyhow, ensure};
 use lind_kernel::Allowance;
 use lind_kernel::cage::{Status, is_grate_name};
+use lind_kernel::course::{Course, Seed};
 
 use crate::cli::sandbox::{Amounts, How, Options, RunOptions};
 use crate::config;
@@ -49,6 +52,8 @@ use learn::Learner;
 pub use lent::Lent;
 use mounts::Tree;
 use publish::Listeners;
+use record::Head;
+pub use replay::replay;
 use root::Maker;
 pub use table::{remove, remove_at_end};
 use unchanged::Unchanged;
@@ -82,6 +87,8 @@ struct Sandbox {
     ahead: Vec<PathBuf>,
     /// If it is a container: the differences of its runner.
     contained: Option<Contained>,
+    /// If it is recorded or replayed: which, and the seed.
+    course: Option<(Course, Seed)>,
 }
 
 /// Waits until everything else is done that needs the mounts of a container and the host.
@@ -129,7 +136,10 @@ pub fn run_attended(
         return explain(&run.options, &run.command, run.json).map(|()| None);
     }
     let learn = run.learn.clone().map(|file| (file, joined(&run.command)));
-    let sandbox = Sandbox::of(&run.options, &run.command, learn)?;
+    let mut sandbox = Sandbox::of(&run.options, &run.command, learn)?;
+    if let Some(file) = &run.record {
+        sandbox.record(file)?;
+    }
     let denials = sandbox.denials(&run.options)?;
     let attend = attend(sandbox.surroundings()?, Arc::clone(&denials), sandbox.used.clone())?;
     sandbox.start(&run.options, run.preserve_fds, &denials, attend).map(Some)
@@ -212,6 +222,7 @@ pub fn run_tool(volumes: Vec<(PathBuf, PathBuf, bool)>, words: Vec<OsString>) ->
         lent: Vec::new(),
         ahead: Vec::new(),
         contained: None,
+        course: None,
     };
     sandbox.start(&Options::default(), 0, &Denials::new(None), Box::new(|_| Ok(())))
 }
@@ -336,6 +347,7 @@ impl Sandbox {
             allowance,
             require_confinement,
             in_grates,
+            course: self.course,
             preserved,
             program: self.own_grates.into_iter().chain(self.command).collect(),
             ..Plan::default()
@@ -343,6 +355,19 @@ impl Sandbox {
         let ended = launch::start(&plan, made.mounts, end, Some(attend));
         drop(made.keeps);
         ended
+    }
+
+    /// Has the command recorded. The grate that does so is the innermost: it sees what the command
+    /// gets from all others.
+    fn record(&mut self, file: &Path) -> Result<()> {
+        let named = Named::find("--output", file, For::Results, &changed(&self.tree.volumes))?;
+        let path = std::path::absolute(named.path())?;
+        let volumes = self.tree.volumes.iter().map(|volume| (volume.host.clone(), volume.guest.clone())).collect();
+        let head = Head::new(&self.tree.image, volumes)?;
+        head.write(&path).with_context(|| format!("--output {}", file.display()))?;
+        self.own_grates.extend(step::words(&[record::recorder(path)]));
+        self.course = Some((Course::Recorded, head.seed()?));
+        Ok(())
     }
 
     /// Opens a file that an option names for output.

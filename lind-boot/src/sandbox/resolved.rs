@@ -92,6 +92,7 @@ impl Sandbox {
             lent,
             ahead: Vec::new(),
             contained: None,
+            course: None,
         })
     }
 }

@@ -1,0 +1,268 @@
+/*
+ * Starting programs. A recording notes which file runs, after the first lines of scripts have been
+ * followed, and a fingerprint of it. Both the recording and its replay then start that file by its
+ * whole path: a replay has no scripts, and what a program finds on its stack is the same.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include "../sdk/c/core/script.h"
+#include "replay.h"
+
+#define NONE        (struct lind_arg){ 0 }
+#define SIGNED      64 /* bytes at the end of compiled code: a signature over all before */
+#define FINGERPRINT 160
+
+/* A file that a cage has open. */
+struct source {
+	uint64_t cage;
+	int64_t fd;
+};
+
+static int64_t read_at(const struct source *s, void *to, size_t length, uint64_t at)
+{
+	return lind_call(SYS_pread64, s->cage, (struct lind_arg){ (uint64_t)s->fd, s->cage }, lind_mine(to),
+	    (struct lind_arg){ length, 0 }, (struct lind_arg){ at, 0 }, NONE, NONE);
+}
+
+static int64_t open_at(uint64_t cage, const char *path)
+{
+	return lind_call(SYS_openat, cage, (struct lind_arg){ (uint64_t)AT_FDCWD, cage }, lind_mine(path),
+	    (struct lind_arg){ O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0 }, NONE, NONE, NONE);
+}
+
+static void close_it(const struct source *s)
+{
+	lind_call(SYS_close, s->cage, (struct lind_arg){ (uint64_t)s->fd, s->cage }, NONE, NONE, NONE, NONE, NONE);
+}
+
+static int size_of(const struct source *s, uint64_t *size)
+{
+	struct stat stat = { 0 };
+	int64_t r = lind_call(SYS_fstat, s->cage, (struct lind_arg){ (uint64_t)s->fd, s->cage }, lind_mine(&stat), NONE,
+	    NONE, NONE, NONE);
+
+	*size = r ? 0 : (uint64_t)stat.st_size;
+	return r || !S_ISREG(stat.st_mode) ? -EACCES : 0;
+}
+
+/* Compiled code ends with a signature of all of it. Of a module the sum is taken. */
+static int fingerprint(const struct source *s, const char *head, char to[FINGERPRINT])
+{
+	unsigned char part[16384];
+	uint64_t size, at = 0;
+	uint32_t sum = 0;
+	int64_t n;
+
+	if (size_of(s, &size))
+		return -EACCES;
+	if (!memcmp(head,
+		"\x7f"
+		"ELF",
+		4) &&
+	    size > SIGNED) {
+		if (read_at(s, part, SIGNED, size - SIGNED) != SIGNED)
+			return -EIO;
+		for (int i = 0; i < SIGNED; i++)
+			sprintf(to + 2 * i, "%02x", part[i]);
+		return 0;
+	}
+	while ((n = read_at(s, part, sizeof part, at)) > 0) {
+		sum = crc32_of(sum, part, (size_t)n);
+		at += (uint64_t)n;
+	}
+	snprintf(to, FINGERPRINT, "%llu bytes %08x", (unsigned long long)at, sum);
+	return 0;
+}
+
+static void add_text(struct bytes *to, const char *text, size_t length)
+{
+	const uint16_t size = (uint16_t)length;
+
+	bytes_add(to, &size, sizeof size);
+	bytes_add(to, text, length);
+}
+
+/* The next text of a record into `to`, with a NUL; false if there is none that fits. */
+static bool take_text(const char **at, const char *end, char *to, size_t room)
+{
+	uint16_t size;
+
+	if ((size_t)(end - *at) < sizeof size)
+		return false;
+	memcpy(&size, *at, sizeof size);
+	*at += sizeof size;
+	if ((size_t)(end - *at) < size || size >= room)
+		return false;
+	memcpy(to, *at, size);
+	to[size] = 0;
+	*at += size;
+	return true;
+}
+
+/* The whole path of `path`, which begins at the client's directory. */
+static int whole_path(uint64_t cage, char path[PATH_ROOM])
+{
+	char folder[PATH_ROOM];
+	int64_t n;
+
+	if (path[0] == '/')
+		return 0;
+	n = lind_call(
+	    SYS_getcwd, cage, lind_mine(folder), (struct lind_arg){ sizeof folder, 0 }, NONE, NONE, NONE, NONE);
+	if (n <= 0)
+		return n ? (int)n : -ENOENT;
+	if (strlen(folder) + strlen(path) + 2 > PATH_ROOM)
+		return -ENAMETOOLONG;
+	strcat(folder, "/");
+	strcat(folder, path);
+	strcpy(path, folder);
+	return 0;
+}
+
+/* Programs that the record names already. */
+static struct bytes named;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void name_program(uint32_t cage, const char *path, const char *print)
+{
+	struct bytes one = { 0 };
+	bool found = false;
+
+	bytes_add(&one, path, strlen(path) + 1);
+	bytes_add(&one, print, strlen(print) + 1);
+	pthread_mutex_lock(&lock);
+	for (size_t at = 0; at < named.used && !found; at += strlen(named.data + at) + 1) {
+		found = !strcmp(named.data + at, path) && !strcmp(named.data + at + strlen(path) + 1, print);
+		at += strlen(named.data + at) + 1;
+	}
+	if (!found)
+		bytes_add(&named, one.data, one.used);
+	pthread_mutex_unlock(&lock);
+	if (!found)
+		log_block(BLOCK_PROGRAM, cage, 0, one.data, one.used);
+	bytes_free(&one);
+}
+
+/* The call of execve as it is made: of the file, with a script's interpreter in front. */
+struct started {
+	struct lind_script_words words;
+	struct lind_arg argv;
+	char path[PATH_ROOM], script[PATH_ROOM];
+};
+
+static int64_t start(const struct lind_call *c, struct started *s)
+{
+	struct lind_call changed = *c;
+	int64_t result;
+
+	changed.args[0] = lind_mine(s->path);
+	changed.args[1] = s->argv;
+	result = lind_forward(&changed);
+	lind_script_done_(&s->words);
+	return result;
+}
+
+/* Puts the interpreter that `head` names in front. */
+static int interpret(struct started *s, char head[SCRIPT_HEAD + 1])
+{
+	char *interpreter;
+	int r = lind_script_(head, s->script, &s->words, &s->argv, &interpreter);
+
+	if (r)
+		return r;
+	strcpy(s->path, interpreter);
+	strcpy(s->script, interpreter);
+	return 0;
+}
+
+/* Looks at the file: 1 for a script, whose beginning is in `head` then, 0 for a program. */
+static int look(uint64_t cage, struct started *s, char head[SCRIPT_HEAD + 1], char print[FINGERPRINT])
+{
+	struct source source = { .cage = cage };
+	int64_t n;
+	int r = whole_path(cage, s->path);
+
+	if (r)
+		return r;
+	n = lind_call(SYS_faccessat, cage, (struct lind_arg){ (uint64_t)AT_FDCWD, cage }, lind_mine(s->path),
+	    (struct lind_arg){ X_OK, 0 }, NONE, NONE, NONE);
+	if (n || (source.fd = n = open_at(cage, s->path)) < 0)
+		return (int)n;
+	memset(head, 0, SCRIPT_HEAD + 1);
+	n = read_at(&source, head, SCRIPT_HEAD, 0);
+	r = n < 0 ? (int)n : lind_is_script_(head) ? 1 : fingerprint(&source, head, print);
+	close_it(&source);
+	return r;
+}
+
+int64_t program_record(struct client *client, const struct lind_call *c, struct bytes *found)
+{
+	struct started *s = calloc(1, sizeof *s);
+	char head[SCRIPT_HEAD + 1], print[FINGERPRINT] = "";
+	int64_t result;
+	int r = -ENOENT;
+
+	if (!s)
+		return -ENOMEM;
+	s->argv = c->args[1];
+	if (lind_read_string(c->args[0], s->path, PATH_MAX) > 0) {
+		strcpy(s->script, s->path);
+		for (int n = 0; (r = look(c->target, s, head, print)) == 1 && n <= SCRIPT_INTERPRETERS; n++) {
+			add_text(found, head, strlen(head));
+			if ((r = interpret(s, head)))
+				break;
+		}
+	}
+	if (r) {
+		/* The kernel says why it cannot be. */
+		lind_script_done_(&s->words);
+		free(s);
+		found->used = 0;
+		result = lind_forward(c);
+		if (result >= 0)
+			lind_die(
+			    "cage %u has started a program that cannot be read; the recording ends here", client->cage);
+		return result;
+	}
+	add_text(found, s->path, strlen(s->path));
+	add_text(found, print, strlen(print));
+	name_program(client->cage, s->path, print);
+	result = start(c, s);
+	free(s);
+	return result;
+}
+
+int64_t program_again(const struct lind_call *c, const char *found, size_t length)
+{
+	struct started *s = calloc(1, sizeof *s);
+	struct source source = { .cage = lind_self() };
+	const char *end = found + length;
+	char head[SCRIPT_HEAD + 1] = "", print[FINGERPRINT] = "", now[FINGERPRINT] = "";
+	int64_t result;
+
+	if (!s)
+		return -ENOMEM;
+	s->argv = c->args[1];
+	if (lind_read_string(c->args[0], s->script, PATH_MAX) < 0 || !take_text(&found, end, s->path, PATH_MAX))
+		return -EFAULT;
+	while (lind_is_script_(s->path)) {
+		memcpy(head, s->path, SCRIPT_HEAD);
+		if (interpret(s, head) || !take_text(&found, end, s->path, PATH_MAX))
+			return -EFAULT;
+	}
+	if (!take_text(&found, end, print, sizeof print))
+		return -EFAULT;
+	if ((source.fd = open_at(source.cage, s->path)) < 0)
+		lind_die("%s, which the record starts, is not here: %s", s->path, strerror((int)-source.fd));
+	memset(head, 0, sizeof head);
+	read_at(&source, head, SCRIPT_HEAD, 0);
+	if (fingerprint(&source, head, now) || strcmp(now, print))
+		lind_die("%s has changed since the recording; a replay needs the programs as they were", s->path);
+	close_it(&source);
+	result = start(c, s);
+	free(s);
+	return result;
+}
