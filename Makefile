@@ -62,6 +62,9 @@ image: all ## the tools as OCI images, in build/images; LAYER=base builds the fi
 oci-test: all tools ## podman, containerd and others' suites with lind-oci, as root: installs them, prints a table (20 minutes); ARGS=podman selects
 	@tests/oci/engines/run $(ARGS)
 
+node-suite: all ## node's own test files in a cage, by module, into ports/node/README.md; takes half an hour
+	@ports/build.sh node && ports/node/suite --table ports/node/README.md $(ARGS)
+
 wheel: all ## the Python package with an image, in dist; PORT="bash busybox" selects the image's ports, FULL=1 adds the whole image
 	@scripts/wheel.py $(if $(FULL),--full) $(PORT)
 
@@ -136,4 +139,4 @@ clean: ## removes what was built
 	rm -rf build
 	$(MAKE) --no-print-directory -C grates clean
 
-.PHONY: all help setup tools gnu-tools oci-test demo quick fuzz programs sysroot cxx profile rust grates binfmt ports ports-test test readme-test unit-tests run-unit-tests bench sandbench check deny clean image wheel dist sdk-test install uninstall
+.PHONY: all help setup tools gnu-tools node-suite oci-test demo quick fuzz programs sysroot cxx profile rust grates binfmt ports ports-test test readme-test unit-tests run-unit-tests bench sandbench check deny clean image wheel dist sdk-test install uninstall

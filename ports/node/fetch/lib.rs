@@ -1,0 +1,1 @@
+// Nothing: only what this package depends on is wanted.
