@@ -28,10 +28,9 @@ def members(path: str) -> Iterator[tuple[str, bytes]]:
     at = len(MAGIC)
     while at + HEADER <= len(data):
         header = data[at : at + HEADER]
-        try:
-            size = int(header[48:58])
-        except ValueError:
-            raise Fail(f"{path}: the archive is damaged") from None
+        if not header[48:58].strip().isdigit() or at + HEADER + int(header[48:58]) > len(data) > 0 and not thin:
+            raise Fail(f"{path}: the archive is damaged")
+        size = int(header[48:58])
         name = header[:16].rstrip().decode(errors="surrogateescape")
         at += HEADER
         special = name in ("/", "//", "/SYM64/")
@@ -42,12 +41,14 @@ def members(path: str) -> Iterator[tuple[str, bytes]]:
         if special:
             continue
         if name.startswith("/"):
-            begin = int(name[1:])
+            begin = int(name[1:]) if name[1:].isdigit() else len(long_names)
             name = long_names[begin:].split(b"\n", 1)[0].decode(errors="surrogateescape")
         if name.startswith("#1/"):
-            length = int(name[3:])
+            length = int(name[3:]) if name[3:].isdigit() else 0
             name, body = body[:length].rstrip(b"\0").decode(errors="surrogateescape"), body[length:]
         name = name.rstrip("/")
+        if not name.isprintable():
+            raise Fail(f"{path}: the archive is damaged")
         if thin:
             with open(os.path.join(os.path.dirname(path), name), "rb") as file:
                 body = file.read()
@@ -76,7 +77,8 @@ def index(path: str) -> set[str]:
         data = file.read(len(MAGIC) + HEADER)
         if data[len(MAGIC) : len(MAGIC) + 2] != b"/ ":
             return set()
-        body = file.read(int(data[len(MAGIC) + 48 : len(MAGIC) + 58]))
+        size = data[len(MAGIC) + 48 : len(MAGIC) + 58].strip()
+        body = file.read(int(size)) if size.isdigit() else b""
     count = int.from_bytes(body[:4], "big")
     return {name.decode(errors="surrogateescape") for name in body[4 + 4 * count :].split(b"\0") if name}
 

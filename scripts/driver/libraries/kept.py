@@ -13,6 +13,8 @@ from driver.options import Request
 from driver.place import Fail
 
 SUFFIX = ".link"
+# The options of the linker that are used again: none of these names a file that would be written.
+OPTIONS = ("-l", "--undefined=", "--export=", "--export-if-defined=", "--wrap=", "--allow-multiple-definition", "--no-gc-sections", "--gc-sections", "--strip-")
 ABOUT = "lind.program"
 # The fields of a request that a link looks at.
 FIELDS = ("nostdlib", "nostartfiles", "cxx_library", "strip", "profile", "grate", "fpcast", "fork", "dynamic", "as_needed")
@@ -60,11 +62,14 @@ class Kept:
             for name in FIELDS:
                 setattr(self.request, name, about["request"][name])
             self.cxx = bool(about["cxx"])
+            for word in about["rest"]:
+                if not word.startswith(OPTIONS):
+                    raise Fail(f"{path}: lind-link does not take the linker's option {word!r} from a file")
             whole = [self.file(number) for number in about["whole"]]
             words = [self.file(number) for number in [*about["objects"], *about["archives"]]]
             self.words = [*words, *(["--whole-archive", *whole, "--no-whole-archive"] if whole else []), *about["rest"]]
             self.libraries = [(self.library(entry["member"], entry["path"]), bool(entry["at_start"])) for entry in about["libraries"]]
-        except (KeyError, IndexError, TypeError, ValueError):
+        except (AttributeError, KeyError, IndexError, TypeError, ValueError):
             raise Fail(f"{path}: damaged: link the program again with -rdynamic") from None
 
     def file(self, number: int) -> str:

@@ -30,15 +30,19 @@ class Library:
         return "\n".join(lines) + "\n"
 
     def encoded(self) -> list[tuple[str, bytes]]:
-        """The members, with the one that says what the library is. Its first line is what dlopen reads."""
+        """The members, with the one that says what the library is. dlopen reads its first lines."""
+        self.digest = self.computed()
+        about = f"digest {self.digest}\n{self.about()}"
+        return [(ABOUT, about.encode(errors="surrogateescape")), *self.members]
+
+    def computed(self) -> str:
+        """The digest of what the library says of itself and of its objects."""
         import hashlib
 
         digest = hashlib.sha256(self.about().encode(errors="surrogateescape"))
-        for name, body in self.members:
-            digest.update(f"{name} {len(body)}\n".encode(errors="surrogateescape") + body)
-        self.digest = digest.hexdigest()
-        about = f"digest {self.digest}\n{self.about()}"
-        return [(ABOUT, about.encode(errors="surrogateescape")), *self.members]
+        for _, body in self.members:
+            digest.update(f"{len(body)}\n".encode() + body)
+        return digest.hexdigest()
 
     def objects(self) -> list[Object]:
         return [Object(f"{self.path or self.soname}({name})", body) for name, body in self.members]
@@ -70,9 +74,9 @@ def read(path: str) -> Library:
         raise Fail(f"{path}: the library does not say its name")
     objects = [(name, body) for name, body in members if name != ABOUT]
     library = Library(words["soname"][0], words.get("needed", []), "c++" in words, objects)
-    library.digest = words["digest"][0]
-    if len(library.digest) != 64 or set(library.digest) - set("0123456789abcdef"):
-        raise Fail(f"{path}: the library does not say what is in it")
+    library.digest = library.computed()
+    if words["digest"][0] != library.digest:
+        raise Fail(f"{path}: the library was changed after it was made: make it again")
     library.path = library.origin = os.path.realpath(path)
     for name, body in objects:
         if body.startswith(BITCODE):

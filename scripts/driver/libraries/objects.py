@@ -36,6 +36,8 @@ class Reader:
             shift += 7
             if byte < 0x80:
                 return value
+            if shift > 63:
+                raise ValueError
 
     def take(self, count: int) -> bytes:
         self.at += count
@@ -170,7 +172,8 @@ class Object:
             raise Fail(f"{name}: not an object for a cage")
         try:
             self.read(Reader(data[len(MAGIC) :]))
-        except (IndexError, ValueError):
+            self.check()
+        except (IndexError, KeyError, ValueError):
             raise Fail(f"{name}: the object is damaged") from None
 
     def read(self, reader: Reader) -> None:
@@ -187,6 +190,19 @@ class Object:
             elif kind == CUSTOM and part.name() == "linking":
                 part.number()
                 self.read_linking(part)
+
+    def check(self) -> None:
+        """Raises if an index means nothing."""
+        for symbol in self.symbols:
+            if symbol.kind == OF_FUNCTION:
+                self.type_of(symbol)
+            elif symbol.kind > OF_TABLE:
+                raise ValueError
+            elif symbol.kind not in (OF_DATA, OF_SECTION) and symbol.flags & UNDEFINED:
+                self.imported(symbol.kind, symbol.index)
+        for _, index in self.starts:
+            if self.symbols[index].kind != OF_FUNCTION or not self.symbols[index].defined:
+                raise ValueError
 
     def read_linking(self, reader: Reader) -> None:
         for kind, body in reader.parts():

@@ -63,10 +63,13 @@ def hide(script: str, found: list[Object]) -> None:
     kept: list[str] = []
     hidden: list[str] = []
     into = kept
-    for word in re.findall(r'extern\s+"[^"]*"\s*\{|"[^"]*"|[^\s;{}]+', text.replace(":", " : ")):
-        if word in ("global", "local"):
-            into = kept if word == "global" else hidden
-        elif word != ":" and not word.startswith("extern"):
+    # A version is NAME { global: ...; local: ...; } OLDER; and begins with what is global.
+    for word in re.findall(r'extern\s+"[^"]*"\s*\{|"[^"]*"|[{}:]|[^\s;:{}]+', text):
+        if word in ("{", "global"):
+            into = kept
+        elif word == "local":
+            into = hidden
+        elif word not in ("}", ":") and not word.startswith("extern"):
             into.append(word.strip('"'))
     for origin in found:
         for symbol in origin.symbols:

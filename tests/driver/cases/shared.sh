@@ -125,6 +125,7 @@ for at in 20 70 90 200 400; do
 	[ "$(wc -l <err)" -lt 4 ]
 	fails grep -q Traceback err
 done
+python3 -I "$CASES/damaged.py" "$CASES/../../../scripts" libld.so opens.link
 head -c 300 opens.link >cut.link
 cp opens.wasm cut.wasm
 fails lind-link cut.wasm libld.so 2>err

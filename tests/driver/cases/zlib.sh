@@ -1,4 +1,4 @@
-# zlib, built by its own configure, passes its own test.
+# zlib, built by its own configure, passes its own test: as an archive, and as a shared library.
 top=$(dirname "$(dirname "$(dirname "$CASES")")")
 [ -x "$top/target/release/lind-boot" ] || { echo "lind-boot is not built"; exit 77; }
 
@@ -21,3 +21,16 @@ seq 1 200000 >numbers
 run /minigzip <numbers >numbers.gz
 gzip -dc numbers.gz | cmp - numbers
 gzip -9c numbers | run /minigzip -d | cmp - numbers
+
+# The shared library, with its version script, which the test's other program needs.
+make distclean
+CHOST=$TRIPLE CC=lind-cc AR=$TRIPLE-ar RANLIB=$TRIPLE-ranlib ./configure
+make -j2 libz.so.1.2.13 examplesh
+[ "$(readlink libz.so)" = libz.so.1.2.13 ]
+lind-ldd examplesh | grep -q '^	libz.so.1 .* needed$'
+cp examplesh "$CAGE"
+run /examplesh foo.gz | cmp - example.log
+# Names that the script calls local are not found.
+printf '#include <dlfcn.h>\nint main(void) { void *z = dlopen("libz.so.1", 2); return !dlsym(z, "inflate") + 2 * !!dlsym(z, "inflate_fast"); }\n' >looks.c
+lind-cc looks.c --dlopen libz.so -o "$CAGE/looks"
+run /looks
