@@ -17,10 +17,18 @@ begin='# BEGIN lind: written by the installer' end='# END lind'
 die() { echo "install.sh: $*" >&2; exit 1; }
 say() { echo "install.sh: $*"; }
 
+# An engine whose files have changed has to be restarted. That is noted before they change, until it
+# is done, so that an installation that fails in between is completed by the next. After a start of
+# the node all engines have read their files.
+owed=$root/run/lind-installer
+owe() { mkdir -p "$owed" && : >"$owed/$1" || die "cannot write ${owed#"$root"}/$1"; }
+owes() { [ -e "$owed/$1" ]; }
+
 # The node's systemd restarts the engine; pods go on meanwhile.
 restart() {
 	[ "${RESTART:-yes}" != no ] || return 0
-	nsenter -t 1 -m -- systemctl try-restart "$1" || die "cannot restart $1: restart it on the node"
+	nsenter -t 1 -m -- systemctl try-restart "$1" || die "cannot restart $1: restart it on the node, or do this again"
+	rm -f "$owed/$1"
 	say "restarted $1"
 }
 
@@ -84,10 +92,10 @@ program_of_containerd() {
 
 # Gives a file of containerd's a new text, with the mode and the owner that it had: the whole text,
 # which containerd understands, or none. Errors are looked for here, since `set -e` is off in
-# conditions. Sets `changed`.
+# conditions.
 write() {
 	file=$(target_of "$1") || exit 1
-	text=$2 changed=
+	text=$2
 	[ "$text" != "$(cat "$file")" ] || return 0
 	made=$file.lind
 	rm -f "$made" && cp -p "$file" "$made" || { rm -f "$made"; die "cannot write ${made#"$root"}"; }
@@ -97,8 +105,8 @@ write() {
 		rm -f "$made"
 		die "${file#"$root"} is left as it was: containerd would not read it with the handler: $why"
 	fi
+	owe containerd
 	mv "$made" "$file" || { rm -f "$made"; die "cannot replace ${file#"$root"}"; }
-	changed=yes
 	say "wrote ${file#"$root"}"
 }
 
@@ -154,20 +162,20 @@ of_containerd() {
 		text=$(printf '%s\n' "$text" "$begin" "$lines" "$end")
 	fi
 	write "$config" "$text"
-	[ -z "$changed" ] || restart containerd
+	! owes containerd || restart containerd
 }
 
-restart_k3s() { if [ -e "$root/etc/systemd/system/k3s-agent.service" ]; then restart k3s-agent; else restart k3s; fi; }
+unit_of_k3s() { if [ -e "$root/etc/systemd/system/k3s-agent.service" ]; then echo k3s-agent; else echo k3s; fi; }
 
 of_k3s() {
 	case $(version_of "$k3s/config.toml") in
 	3) template="config-v3.toml.tmpl" ;;
 	*) template="config.toml.tmpl" ;;
 	esac
-	file=$k3s/$template
+	file=$k3s/$template unit=$(unit_of_k3s)
 	if [ ! -e "$file" ]; then
+		owe "$unit"
 		copy_file "$deploy/k3s-$template" "$file"
-		restart_k3s
 	elif cmp -s "$deploy/k3s-$template" "$file"; then
 		:
 	elif names_handler "$(cat "$file")"; then
@@ -175,6 +183,7 @@ of_k3s() {
 	else
 		die "${file#"$root"} is there already: add the tables of deploy/k3s-$template to it"
 	fi
+	! owes "$unit" || restart "$unit"
 }
 
 # Copies a file of deploy/: the whole of it, or nothing.
@@ -184,10 +193,12 @@ copy_file() {
 }
 
 of_crio() {
-	cmp -s "$deploy/crio-lind.conf" "$crio" && return
-	mkdir -p "$(dirname "$crio")"
-	copy_file "$deploy/crio-lind.conf" "$crio"
-	restart crio
+	if ! cmp -s "$deploy/crio-lind.conf" "$crio"; then
+		mkdir -p "$(dirname "$crio")"
+		owe crio
+		copy_file "$deploy/crio-lind.conf" "$crio"
+	fi
+	! owes crio || restart crio
 }
 
 engines() {
@@ -204,23 +215,26 @@ remove() {
 	if [ -f "$file" ]; then
 		text=$(without "$file")
 		write "$config" "$text"
-		[ -z "$changed" ] || restart containerd
+		! owes containerd || restart containerd
 		! names_handler "$text" || say "${config#"$root"} still names the handler lind: take the tables out, and restart containerd"
 	fi
 	if [ -e "$crio" ]; then
+		owe crio
 		rm "$crio"
-		restart crio
 	fi
+	! owes crio || restart crio
+	unit=$(unit_of_k3s)
 	for template in config.toml.tmpl config-v3.toml.tmpl; do
 		file=$k3s/$template
 		if cmp -s "$deploy/k3s-$template" "$file"; then
+			owe "$unit"
 			rm "$file"
-			restart_k3s
 		elif [ -e "$file" ] && names_handler "$(cat "$file")"; then
 			say "${file#"$root"} still names the handler lind: take the tables out, and restart k3s"
 		fi
 	done
-	rm -rf "$prefix"
+	! owes "$unit" || restart "$unit"
+	rm -rf "$prefix" "$owed"
 	say "removed /opt/lind"
 }
 

@@ -50,9 +50,31 @@ def release(folder: Path) -> Path:
     return programs.parent
 
 
-def install(what: str, node: Path, lind: Path, **options: Any) -> subprocess.CompletedProcess[str]:
-    env = os.environ | {"LIND": str(lind), "RESTART": "no"}
+def install(what: str, node: Path, lind: Path, more: dict[str, str] | None = None, **options: Any) -> subprocess.CompletedProcess[str]:
+    env = os.environ | {"LIND": str(lind), "RESTART": "no"} | (more or {})
     return subprocess.run(["sh", DEPLOY / "installer/install.sh", what, node], env=env, capture_output=True, text=True, timeout=120, check=False, **options)
+
+
+def a_restart_that_failed_is_repeated(folder: Path) -> None:
+    """The files are as they should be after the first installation, and the engine has not read them."""
+    node, lind = node_of(folder), release(folder)
+    tools, calls, fails = folder / "tools", folder / "calls", folder / "fails"
+    tools.mkdir()
+    (tools / "nsenter").write_text(f'#!/bin/sh\necho "$*" >>{calls}\n[ ! -e {fails} ]\n')
+    (tools / "nsenter").chmod(0o755)
+    fails.touch()
+    more = {"RESTART": "yes", "PATH": f"{tools}:{os.environ['PATH']}"}
+    first = install("install", node, lind, more)
+    equals((first.returncode, "cannot restart containerd" in first.stderr), (1, True), first.stderr)
+    fails.unlink()
+    second = install("install", node, lind, more)
+    equals((second.returncode, "wrote /etc/containerd/config.toml" in second.stdout, "restarted containerd" in second.stdout), (0, False, True), second.stdout + second.stderr)
+    third = install("install", node, lind, more)
+    equals((third.returncode, "restarted" in third.stdout), (0, False), third.stdout)
+    restarted = [line.split()[-1] for line in calls.read_text().splitlines()]
+    equals((restarted.count("containerd"), restarted.count("crio"), len(restarted)), (2, 1, 4), restarted)
+    last = install("uninstall", node, lind, more)
+    equals((last.returncode, (node / "run/lind-installer").exists()), (0, False), last.stderr)
 
 
 def an_installer_configures_every_engine(folder: Path) -> None:
@@ -198,6 +220,6 @@ def the_doctor_looks_at_this_kernel(folder: Path) -> None:
 
 
 TESTS = [
-    an_installer_configures_every_engine, an_installer_says_what_is_missing, a_configuration_stays_valid, a_configuration_keeps_its_rights,
+    a_restart_that_failed_is_repeated, an_installer_configures_every_engine, an_installer_says_what_is_missing, a_configuration_stays_valid, a_configuration_keeps_its_rights,
     a_full_disk_leaves_the_file, containerd_is_asked_first, the_doctor_looks_at_this_kernel,
 ]
