@@ -160,6 +160,8 @@ static void end_client(const struct lind_call *c)
 
 int64_t refuse(const struct lind_call *c, const struct step *s, const char *path)
 {
+	if (is_starter(c->target))
+		return lind_forward(c);
 	explain(c, s, path);
 	switch (s->action) {
 	case KILL:

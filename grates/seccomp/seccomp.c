@@ -73,6 +73,8 @@ static int64_t on_spawn(const struct lind_call *c)
 	};
 	const struct step *s = decide(&clone);
 
+	if (is_starter(c->target))
+		return lind_pass(c);
 	if (s->action >= DENY)
 		return refuse(&clone, s, NULL);
 	if (s->action == LOG)
@@ -101,6 +103,7 @@ LIND_SETS(set_quiet, quiet = true)
 LIND_SETS(set_verbose, verbose = true)
 LIND_SETS(set_learn_names, learn_names = true)
 LIND_SETS(set_learn_lists, learn_lists = true)
+LIND_SETS(set_started, only_started = true)
 
 static void learned(int status)
 {
@@ -221,6 +224,8 @@ int main(int argc, char **argv)
 		{ 0, "learn-names", NULL, "with --learn: write names of calls only, without conditions",
 		    set_learn_names },
 		{ 0, "lines", "N", "explain at most N decisions (default 1000)", set_lines },
+		{ 0, "started", NULL, "leave out the first program: the policy is about those that it starts",
+		    set_started },
 		{ 'q', "quiet", NULL, "explain no decisions", set_quiet },
 		{ 'v', "verbose", NULL, "print how many calls are interposed, and names in a policy that are not calls",
 		    set_verbose },
@@ -244,6 +249,7 @@ int main(int argc, char **argv)
 		otherwise = !policy ? read_lists() : docker ? read_json(policy, verbose) : read_policy(policy);
 		finish_steps(otherwise);
 		handler_of_others = otherwise->action == ALLOW ? NULL : on_call;
+		follow_starters();
 		lind_grate_choose(by_policy);
 		if (verbose)
 			count_handlers();

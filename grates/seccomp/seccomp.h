@@ -198,6 +198,11 @@ void write_learned(void);
 /* seccomp.c: the handler of a call about which a policy may want to know a path or an address. */
 lind_handle_fn *looking(uint32_t nr);
 
+/* starter.c: with --started, whether a cage is one that the policy is not about yet. */
+extern bool only_started;
+void follow_starters(void);
+bool is_starter(uint64_t cage);
+
 extern bool quiet, learn_names, learn_lists;
 
 #endif
