@@ -82,6 +82,14 @@ int file_read(const struct ask *ask, const char *path)
 	return r;
 }
 
+bool is_temporary(const char *name)
+{
+	size_t length = sizeof TEMPORARY - 1;
+
+	return !strncmp(name, TEMPORARY, length) && strlen(name) == length + 8 &&
+	    strspn(name + length, "0123456789abcdef") == 8;
+}
+
 int make_file(struct made *made, int at)
 {
 	for (int tries = 0; tries < 16; tries++) {
@@ -89,7 +97,7 @@ int make_file(struct made *made, int at)
 
 		if (getrandom(&number, sizeof number, 0) != sizeof number)
 			return -EIO;
-		snprintf(made->temporary, sizeof made->temporary, "lind-write-%08x", number);
+		snprintf(made->temporary, sizeof made->temporary, TEMPORARY "%08x", number);
 		made->at = at;
 		made->fd = openat(at, made->temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
 		if (made->fd >= 0 || errno != EEXIST)

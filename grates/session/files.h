@@ -67,6 +67,10 @@ int file_unpack(const struct ask *ask, const char *path);
 /* The socket to lind-boot. */
 #define CHANNEL 0
 
+/* Whether a file may be one that is being written, and gets its name at the end. */
+#define TEMPORARY "lind-write-"
+bool is_temporary(const char *name);
+
 int serve_files(void);
 /* Sends an answer; small ones wait for others. */
 void tell(enum kind kind, int64_t value, const void *bytes, size_t count);

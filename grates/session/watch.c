@@ -86,7 +86,7 @@ static void tell_event(const char *path, const struct inotify_event *e, bool rec
 
 	if (e->mask & IN_IGNORED && known)
 		drop(known);
-	if (e->mask & IN_IGNORED || strlen(below) + strlen(last) + 2 > sizeof name)
+	if (e->mask & IN_IGNORED || is_temporary(last) || strlen(below) + strlen(last) + 2 > sizeof name)
 		return;
 	strcat(strcat(strcpy(name, below), *below && *last ? "/" : ""), last);
 	tell(EVENT, e->mask, name, strlen(name));
