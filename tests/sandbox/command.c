@@ -39,6 +39,39 @@ static int copy(void)
 	return write(2, "to stderr\n", 10) < 0 ? 1 : 7;
 }
 
+/* Reads to the end of the input once there is a file "go", and says what each read has given. */
+static int late(void)
+{
+	char piece[4096], sizes[256] = "";
+	size_t at = 0;
+	ssize_t n;
+
+	say("ready");
+	while (access("go", F_OK))
+		usleep(10000);
+	do {
+		n = read(0, piece, sizeof piece);
+		at += (size_t)snprintf(sizes + at, sizeof sizes - at, " %zd", n);
+	} while (n > 0 && at < sizeof sizes - 8);
+	return printf("took%s.\n", sizes) < 0;
+}
+
+/* Writes what another line is to be written over, and then reads a line, goes on, or waits. */
+static int percent(const char *then)
+{
+	char byte;
+
+	if (write(1, "50%\r", 4) != 4)
+		return 1;
+	if (!strcmp(then, "read"))
+		return read(0, &byte, 1) != 1;
+	if (!strcmp(then, "spin"))
+		for (;;)
+			;
+	for (;;)
+		pause();
+}
+
 /* Which terminal there is, as job control sees it. */
 static int terminal(int wants_keys)
 {
@@ -226,6 +259,10 @@ int main(int argc, char **argv)
 
 	if (!strcmp(what, "copy"))
 		return copy();
+	if (!strcmp(what, "late"))
+		return late();
+	if (!strcmp(what, "percent"))
+		return percent(argv[2]);
 	if (!strcmp(what, "terminal")) {
 		signal(SIGWINCH, caught);
 		return terminal(argc > 2);

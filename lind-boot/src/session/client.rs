@@ -207,10 +207,13 @@ struct Client<'a> {
 impl Client<'_> {
     /// Waits for an event, and handles it. Returns the exit status at the end.
     fn turn(&mut self) -> Result<Option<u8>> {
-        let looks = self.screen.as_mut().is_some_and(|screen| {
+        let (looks, has_typed) = self.screen.as_mut().map_or((false, false), |screen| {
             screen.take_keys();
-            screen.may_take_keys()
+            (screen.may_take_keys(), screen.has_typed())
         });
+        if has_typed {
+            self.pass_on_keys();
+        }
         let left = self.due.map(|due| due.saturating_duration_since(Instant::now()));
         if let Some(screen) = self.screen.as_mut().filter(|screen| screen.is_full()) {
             if left.is_none() {
@@ -228,6 +231,7 @@ impl Client<'_> {
         if left == Some(Duration::ZERO) {
             // When we exit, the session kills the command.
             if self.screen.as_ref().is_none_or(Screen::has_room) {
+                self.screen.iter_mut().for_each(Screen::show_return);
                 stdio::say_line(&format!(
                     "the command did not end within {} s of SIGTERM and is killed",
                     host_signals::GRACE.as_secs()
@@ -373,6 +377,7 @@ impl Client<'_> {
         }
         // The terminal is left first: something may be printed, or another program may use it next.
         if let Some(screen) = &mut self.screen {
+            screen.show_return();
             screen.leave_keys();
         }
         if let Some(signal) = number(&message["stopped"]) {

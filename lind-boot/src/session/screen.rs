@@ -16,8 +16,11 @@ use serde_json::{Value, json};
 
 use super::request;
 
-/// The size of one read.
+/// The size of one read: as much as the host keeps of what is typed.
 const PIECE: usize = 4096;
+
+/// The code of a special character that no key has.
+const OFF: u8 = 0;
 
 /// The signals of keys.
 const KEYS: [(Signal, SpecialCodeIndex); 3] = [
@@ -45,6 +48,8 @@ pub struct Screen {
     pub wanted: bool,
     /// The settings to restore, while this client reads the keys.
     before: Option<Termios>,
+    /// Keys from before that, which have not been passed on.
+    early: Vec<u8>,
     /// Which of `KEYS` were typed and have not been heard of since.
     pressed: [bool; 3],
 }
@@ -72,6 +77,7 @@ impl Screen {
                 unblocked_keys: keys.and_then(|keys| unblocked(keys, OFlags::RDONLY)),
                 wanted: false,
                 before: None,
+                early: Vec::new(),
                 pressed: [false; 3],
             }),
             files.into_iter().map(|(_, file)| file).collect(),
@@ -98,11 +104,40 @@ impl Screen {
             return;
         }
         let Ok(before) = rustix::termios::tcgetattr(keys) else { return };
+        if before.local_modes.contains(LocalModes::ICANON) {
+            self.take_lines(keys, &before);
+        }
         let mut raw = before.clone();
         raw.make_raw();
         if rustix::termios::tcsetattr(keys, OptionalActions::Now, &raw).is_ok() {
             self.before = Some(before);
             self.pressed = [false; 3];
+        }
+        // The command may wait for a key before it writes on.
+        self.show_return();
+    }
+
+    /// Takes the lines that were typed until now. The local terminal has made an end of input of
+    /// each ^D, which would be a zero byte once it does not act on keys: here it is that key again.
+    fn take_lines(&mut self, keys: BorrowedFd<'_>, settings: &Termios) {
+        let code = |index| settings.special_codes[index];
+        let ends = [SpecialCodeIndex::VEOL, SpecialCodeIndex::VEOL2].map(code);
+        let ends_line = |&last: &u8| last == b'\n' || last != OFF && ends.contains(&last);
+        // From now on it stays that key.
+        let mut plain = settings.clone();
+        plain.special_codes[SpecialCodeIndex::VEOF] = OFF;
+        if rustix::termios::tcsetattr(keys, OptionalActions::Now, &plain).is_err() {
+            return;
+        }
+        let mut piece = [0; PIECE];
+        while self.early.len() < PIECE && has_line(keys) {
+            let file = self.unblocked_keys.as_ref().map_or(keys, AsFd::as_fd);
+            let Ok(count) = rustix::io::read(file, &mut piece) else { return };
+            let line = &piece[..count];
+            self.early.extend_from_slice(line);
+            if !line.last().is_some_and(ends_line) {
+                self.early.push(code(SpecialCodeIndex::VEOF));
+            }
         }
     }
 
@@ -135,8 +170,16 @@ impl Screen {
         self.wanted && self.keys.is_some() && self.before.is_none()
     }
 
+    /// Whether keys were taken that `typed` has not returned.
+    pub fn has_typed(&self) -> bool {
+        !self.early.is_empty()
+    }
+
     /// The next keys; empty at the end of the terminal. None if another program has read them.
     pub fn typed(&mut self) -> Option<Vec<u8>> {
+        if self.has_typed() {
+            return Some(std::mem::take(&mut self.early));
+        }
         let mut piece = vec![0; PIECE];
         let keys = self.keys()?;
         let count = match rustix::io::read(self.unblocked_keys.as_ref().map_or(keys, AsFd::as_fd), &mut piece) {
@@ -199,6 +242,14 @@ impl Screen {
         }
     }
 
+    /// Shows a \r that the output ends in for now. Until the next byte is known it could be a part
+    /// of an end of line.
+    pub fn show_return(&mut self) {
+        if self.waiting == b"\r" && rustix::io::write(self.place(), b"\r").is_ok() {
+            self.waiting.clear();
+        }
+    }
+
     /// Whether the local terminal makes \r\n of each \n.
     fn ends_lines(&self) -> bool {
         let modes = OutputModes::OPOST | OutputModes::ONLCR;
@@ -228,6 +279,15 @@ impl Screen {
     }
 }
 
+/// Whether a terminal that acts on keys has a line to read. After a hangup reads do not wait, and
+/// have nothing.
+fn has_line(keys: BorrowedFd<'_>) -> bool {
+    let at_once = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
+    let mut place = [rustix::event::PollFd::new(&keys, rustix::event::PollFlags::IN)];
+    let is_ready = rustix::event::poll(&mut place, Some(&at_once)).is_ok_and(|ready| ready > 0);
+    is_ready && place[0].revents() == rustix::event::PollFlags::IN
+}
+
 /// The bytes that are written to the terminal, and their places in the output. A terminal that adds
 /// \r itself gets \n for each \r\n; it gets a \r at the end once the next byte is known.
 fn shown(output: &[u8], ends_lines: bool) -> Vec<(usize, u8)> {
@@ -245,7 +305,7 @@ fn unblocked(terminal: BorrowedFd<'_>, access: OFlags) -> Option<OwnedFd> {
 impl Drop for Screen {
     fn drop(&mut self) {
         self.leave_keys();
-        // A \r that nothing follows.
+        // A \r that nothing follows, if it has not been shown.
         let _ = rustix::io::write(self.place(), &self.waiting);
     }
 }
