@@ -6,7 +6,7 @@ use std::io::ErrorKind;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 
 /// The places for such a directory, the first choice first: below $XDG_RUNTIME_DIR, in /tmp, and
 /// where that variable usually leads. The last is for a user who starts sessions with the variable
@@ -32,6 +32,23 @@ pub fn make(path: &Path) -> Result<()> {
     let ours = found.is_dir() && found.uid() == rustix::process::geteuid().as_raw() && found.mode() & 0o077 == 0;
     ensure!(ours, "{}: must be a directory of yours with mode 0700", path.display());
     Ok(())
+}
+
+/// An empty directory, for a guest that has nothing but its volumes.
+///
+/// # Errors
+/// The reason why none can be created.
+pub fn empty() -> Result<PathBuf> {
+    let mut why = None;
+    for parent in candidates() {
+        let folder = parent.join("empty");
+        match make(&parent).and_then(|()| make(&folder)) {
+            Ok(()) => return Ok(folder),
+            Err(error) => why = Some(error),
+        }
+    }
+    let why = why.unwrap_or_else(|| anyhow!("there is no place for it"));
+    Err(why.context("cannot create an empty directory: set XDG_RUNTIME_DIR to a directory of yours"))
 }
 
 #[cfg(test)]

@@ -124,11 +124,10 @@ export interface Ended {
   errors: string;
 }
 
-/** Runs lind-boot without input. `image` is for tools of its own. */
-export function execute(given: string[], seconds: number, image?: string): Promise<Ended> {
+/** Runs lind-boot without input. */
+export function execute(given: string[], seconds: number): Promise<Ended> {
   return new Promise((done, failed) => {
-    const env = image === undefined ? process.env : { ...process.env, LIND_ROOT: image };
-    const options = { timeout: seconds * 1000, maxBuffer: 256 << 20, env };
+    const options = { timeout: seconds * 1000, maxBuffer: 256 << 20 };
     const child = execFile(program(), given, options, (error, out, errors) => {
       if (error !== null && typeof error.code === "string") failed(new SandboxError(`lind-boot cannot be run: ${error.message}`));
       else done({ status: error === null ? 0 : Number(error.code ?? 125), out, errors });

@@ -39,13 +39,9 @@ export class Session {
     this.#started = Promise.resolve({ name, socket: text(found["socket"]), own: false });
   }
 
-  async #image(seconds: number): Promise<string | undefined> {
-    return this.options.image ?? (await bundled(seconds));
-  }
-
   async #start(): Promise<Started> {
     const seconds = this.options.startTimeout ?? 120;
-    const image = await this.#image(seconds);
+    const image = this.options.image ?? (await bundled(seconds));
     const options = image === undefined ? this.options : { ...this.options, image };
     const given = ["session", "start", newName(), "--json", `--die-with-parent=${process.pid}`, ...words(options)];
     const { status, out, errors } = await execute(given, seconds);
@@ -102,7 +98,7 @@ export class Session {
   /** Runs a command of lind-boot on it. */
   async command(verb: string, options: string[], given: string[]): Promise<{ status: number; out: string; errors: string }> {
     const { name } = await this.open();
-    return execute(["session", verb, ...options, "--", name, ...given], this.#seconds, await this.#image(this.#seconds));
+    return execute(["session", verb, ...options, "--", name, ...given], this.#seconds);
   }
 
   /** Ends it, or leaves it as it is if something else has started it. */

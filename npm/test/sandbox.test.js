@@ -146,6 +146,21 @@ test("changes of an overlay are shown, named, taken back and applied", async () 
   await assert.rejects(sandbox.rollback("never"), (error) => error instanceof RequestError && /never/.test(error.message));
 });
 
+test("changes of a session that runs need no image", async () => {
+  await sandbox.files.write("seen", "x");
+  const before = process.env.LIND_ROOT;
+  process.env.LIND_ROOT = "/nowhere";
+  try {
+    const other = await Sandbox.connect(await sandbox.open());
+    assert.deepEqual((await other.diff()).map(({ path }) => path), ["seen"]);
+    await other.close();
+  } finally {
+    if (before === undefined) delete process.env.LIND_ROOT;
+    else process.env.LIND_ROOT = before;
+  }
+  await sandbox.discard();
+});
+
 test("rules change while it runs, and denials say what would allow a call", async () => {
   const result = await sandbox.run(": </dev/tcp/192.0.2.1/80");
   assert.deepEqual([result.denied, result.denials[0].hint], [1, "--allow 192.0.2.1:80"]);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import os
 import subprocess
@@ -10,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from lind import SandboxError, _images
+from lind import AsyncSandbox, Sandbox, SandboxError, _images
+from lind._deadline import Deadline
 
 ANOTHER = 65534
 
@@ -76,16 +78,56 @@ def bundle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_an_image_is_unpacked_once(tmp_path: Path, bundle: Path) -> None:
     archive(bundle / "base.tar.zst", first="text", second="")
-    found = Path(_images.find(None) or "")
+    found = Path(_images.find(None, Deadline(60)) or "")
     assert found == tmp_path / "lind-sandbox" / "base-hash"
     assert sorted(path.name for path in found.iterdir()) == ["first", "second"]
     (bundle / "base.tar.zst").unlink()
-    assert _images.find(None) == str(found)
+    assert _images.find(None, Deadline(60)) == str(found)
 
 
 def test_an_image_that_cannot_be_unpacked_says_so(tmp_path: Path, bundle: Path) -> None:
     """It leaves nothing."""
     (bundle / "base.tar.zst").write_text("nothing")
     with pytest.raises(SandboxError, match="cannot unpack .*base.tar.zst into "):
-        _images.find(None)
+        _images.find(None, Deadline(60))
     assert list((tmp_path / "lind-sandbox").iterdir()) == []
+
+
+@pytest.fixture
+def slow(tmp_path: Path, bundle: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A runner that does not come to an end, with an image to unpack. The file of its last words."""
+    runner, words = tmp_path / "runner", tmp_path / "words"
+    runner.write_text(f'#!/bin/sh\necho "$@" >>{words}\nexec sleep 1000\n')
+    runner.chmod(0o755)
+    monkeypatch.setenv("LIND_BOOT", str(runner))
+    return words
+
+
+def test_an_image_has_as_long_as_its_user(tmp_path: Path, slow: Path) -> None:
+    """It leaves nothing, and nothing is begun when the time is up already."""
+    for seconds in (0.0, 0.5):
+        with pytest.raises(TimeoutError):
+            _images.find(None, Deadline(seconds))
+        assert list((tmp_path / "lind-sandbox").iterdir()) == []
+    assert slow.read_text().count("unpack-image") == 1
+
+
+async def test_a_start_counts_the_time_of_its_image(slow: Path) -> None:
+    """The loop goes on meanwhile."""
+    turns = 0
+
+    async def turn() -> None:
+        nonlocal turns
+        while True:
+            await asyncio.sleep(0.01)
+            turns += 1
+
+    task = asyncio.ensure_future(turn())
+    with pytest.raises(SandboxError, match="has not started within 0.5 seconds"):
+        await AsyncSandbox(start_timeout=0.5).open()
+    task.cancel()
+    assert turns > 1
+    with pytest.raises(SandboxError, match="has not started within 0.5 seconds"):
+        Sandbox(start_timeout=0.5).open()
+    assert slow.read_text().count("unpack-image") == 2
+    assert "session start" not in slow.read_text()

@@ -58,6 +58,8 @@ def changes_are_shown(world: World) -> None:
     same("a path of the host", verb(world, "diff", str(world.project / "kept")).splitlines(), ["M kept"])
     same("left out", verb(world, "diff", "--exclude", "new").splitlines(), ["M kept"])
     holds("patch", verb(world, "diff", "--patch", "kept"), "+other")
+    done = world.boot("session", "diff", "one", "new", LIND_ROOT="/nowhere")
+    same("without an image", (done.returncode, done.stdout.splitlines()), (0, ["A new/", "A new/file"]))
     found = json.loads(verb(world, "diff", "--json"))
     same("objects", [(change["kind"], change["path"], change["type"]) for change in found],
          [("M", "kept", "file"), ("A", "new", "directory"), ("A", "new/file", "file")])

@@ -47,6 +47,7 @@ use crate::plan::policy::Policy;
 use crate::plan::step::{self, Step};
 use crate::plan::volume::{Volume, below, changed};
 use crate::plan::{found, line};
+use crate::private;
 pub use container::run_container;
 use learn::Learner;
 pub use lent::Lent;
@@ -200,7 +201,8 @@ pub fn run_tool(volumes: Vec<(PathBuf, PathBuf, bool)>, words: Vec<OsString>) ->
     let unchanged = Unchanged::find([], &volumes, &[])?;
     volumes.extend(unchanged.volumes);
     let tree = Tree {
-        image: config::root(None).context("cannot find the image with the tools (name it with --image DIR)")?,
+        // The grate needs no other program.
+        image: private::empty()?,
         scratch: Vec::new(),
         tmpfs: Vec::new(),
         volumes,

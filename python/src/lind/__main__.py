@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
+from ._deadline import Deadline
 from ._images import find
 from ._runtime import program
 
@@ -22,7 +23,7 @@ def shell() -> None:
 
 def become(words: list[str]) -> None:
     """Becomes lind-boot with these arguments, and the image of the wheel as its own."""
-    runner, image = program(), find(None)
+    runner, image = program(), find(None, Deadline(None))
     if image is not None:
         os.environ.setdefault("LIND_ROOT", image)
     os.execv(runner, [os.fspath(runner), *words])

@@ -14,6 +14,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from ._deadline import Deadline
 from ._runtime import BUNDLE, program
 from .errors import SandboxError
 
@@ -23,8 +24,8 @@ BASE = "base"
 OLD = 30 * 24 * 3600
 
 
-def find(wanted: str | os.PathLike[str] | None) -> str | None:
-    """The directory of an image, by its name or its path; None for the one that lind-boot has."""
+def find(wanted: str | os.PathLike[str] | None, deadline: Deadline) -> str | None:
+    """The directory of an image, by its name or its path; None for the one that lind-boot has. Raises TimeoutError if it cannot be unpacked in time."""
     if wanted is not None and os.sep in os.fspath(wanted):
         return os.fspath(wanted)
     name = BASE if wanted is None else os.fspath(wanted)
@@ -36,14 +37,8 @@ def find(wanted: str | os.PathLike[str] | None) -> str | None:
     if target.exists():
         os.utime(target)
     else:
-        _unpack(images / f"{name}.tar.zst", target)
+        _unpack(images / f"{name}.tar.zst", target, deadline)
     return str(target)
-
-
-def environment(wanted: str | os.PathLike[str] | None) -> dict[str, str]:
-    """The environment of lind-boot where it runs a tool of its own, which needs an image."""
-    image = find(wanted)
-    return dict(os.environ) if image is None or wanted is None and "LIND_ROOT" in os.environ else os.environ | {"LIND_ROOT": image}
 
 
 def _cache() -> Path:
@@ -70,14 +65,18 @@ def _keeps_its_entries(path: Path) -> bool:
     return path.lstat().st_uid in trusted and target.st_uid in trusted and not by_others
 
 
-def _unpack(archive: Path, target: Path) -> None:
+def _unpack(archive: Path, target: Path, deadline: Deadline) -> None:
     """Unpacks an image in one step, as others see it."""
     for old in target.parent.iterdir():
         if time.time() - old.lstat().st_mtime > OLD:
             shutil.rmtree(old, ignore_errors=True)
     new = Path(tempfile.mkdtemp(prefix=".new-", dir=target.parent))
     try:
-        done = subprocess.run([program(), "unpack-image", archive, new], stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", check=False)
+        words: list[str | Path] = [program(), "unpack-image", archive, new]
+        try:
+            done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", check=False, timeout=deadline.left())
+        except subprocess.TimeoutExpired:
+            raise TimeoutError from None
         if done.returncode:
             raise SandboxError(done.stderr.strip() or f"cannot unpack {archive}: status {done.returncode} of {program()}")
         new.chmod(0o755)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lind import AsyncSandbox, SandboxError, async_sessions, program
+from lind import AsyncSandbox, SandboxError, _images, async_sessions, program
 
 NAME = "of-the-tests"
 
@@ -40,6 +40,23 @@ async def test_to_close_it_leaves_it_running(running: str) -> None:
         assert [command.id for command in await other.commands() if command.result is None] == [number]
         await other.close()
     assert boot("exec", running, "--", "cat", "file").stdout == "blue\n"
+
+
+async def test_its_changes_need_no_image(running: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A program that looks at a session may have no place to unpack one."""
+    images = tmp_path / "bundle" / "images"
+    images.mkdir(parents=True)
+    (images / "base.id").write_text("hash\n")
+    (images / "base.tar.zst").write_text("nothing")
+    monkeypatch.setattr(_images, "BUNDLE", tmp_path / "bundle")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv("LIND_ROOT", str(tmp_path / "none"))
+    async with await AsyncSandbox.connect(running) as sandbox:
+        await sandbox.run("echo text >file", check=True)
+        assert [change.path for change in await sandbox.diff()] == ["file"]
+        assert "+text" in await sandbox.patch()
+        assert [change.path for change in (await sandbox.apply()).changes] == ["file"]
+    assert not (tmp_path / "lind-sandbox").exists()
 
 
 async def test_a_session_is_listed_until_it_is_stopped(running: str) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from lind import Sandbox, SandboxError, sessions, program
+from lind import Sandbox, SandboxError, _images, sessions, program
 
 NAME = "of-the-tests"
 
@@ -41,6 +41,23 @@ def test_to_close_it_leaves_it_running(running: str) -> None:
         assert [command.id for command in other.commands() if command.result is None] == [number]
         other.close()
     assert boot("exec", running, "--", "cat", "file").stdout == "blue\n"
+
+
+def test_its_changes_need_no_image(running: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A program that looks at a session may have no place to unpack one."""
+    images = tmp_path / "bundle" / "images"
+    images.mkdir(parents=True)
+    (images / "base.id").write_text("hash\n")
+    (images / "base.tar.zst").write_text("nothing")
+    monkeypatch.setattr(_images, "BUNDLE", tmp_path / "bundle")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv("LIND_ROOT", str(tmp_path / "none"))
+    with Sandbox.connect(running) as sandbox:
+        sandbox.run("echo text >file", check=True)
+        assert [change.path for change in sandbox.diff()] == ["file"]
+        assert "+text" in sandbox.patch()
+        assert [change.path for change in (sandbox.apply()).changes] == ["file"]
+    assert not (tmp_path / "lind-sandbox").exists()
 
 
 def test_a_session_is_listed_until_it_is_stopped(running: str) -> None:

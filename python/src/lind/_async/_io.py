@@ -110,10 +110,10 @@ async def work(function: Callable[[], R]) -> R:
         raise
 
 
-async def execute(words: Sequence[str | bytes | os.PathLike[str]], deadline: Deadline, patience: float = 0, cwd: str | None = None, env: dict[str, str] | None = None) -> tuple[int, str, str]:
+async def execute(words: Sequence[str | bytes | os.PathLike[str]], deadline: Deadline, patience: float = 0, cwd: str | None = None) -> tuple[int, str, str]:
     """Runs a program of the host without input. Its exit status, output and errors. If nobody waits any more, it has `patience` seconds to end."""
     # Cancelled in the middle of a start, asyncio would kill the program at once.
-    work = asyncio.ensure_future(_execute(words, cwd, env))
+    work = asyncio.ensure_future(_execute(words, cwd))
     try:
         return await within(deadline, asyncio.shield(work))
     except BaseException as why:
@@ -123,8 +123,8 @@ async def execute(words: Sequence[str | bytes | os.PathLike[str]], deadline: Dea
         raise
 
 
-async def _execute(words: Sequence[str | bytes | os.PathLike[str]], cwd: str | None, env: dict[str, str] | None) -> tuple[int, str, str]:
-    process = await asyncio.create_subprocess_exec(*words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=cwd, env=env)
+async def _execute(words: Sequence[str | bytes | os.PathLike[str]], cwd: str | None) -> tuple[int, str, str]:
+    process = await asyncio.create_subprocess_exec(*words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=cwd)
     try:
         out, errors = await process.communicate()
     except BaseException:

@@ -6,7 +6,6 @@ import os
 from collections.abc import Sequence
 
 from .._deadline import Deadline
-from .._images import environment
 from .._reading import read_applied, read_differences
 from .._runtime import program, why
 from ..errors import ApplyError, RequestError, TimeoutExpired
@@ -36,8 +35,7 @@ class AsyncOverlays:
         seconds = self._session.options.request_timeout if timeout is None else timeout
         given = [*options, *([f"--volume={os.path.abspath(volume)}"] if volume is not None else [])]
         try:
-            env = environment(self._session.options.image)
-            return await execute([str(program()), "session", verb, *given, "--", self._session.started.name, *words], Deadline(seconds), env=env)
+            return await execute([str(program()), "session", verb, *given, "--", self._session.started.name, *words], Deadline(seconds))
         except TimeoutError:
             raise TimeoutExpired(verb, seconds) from None
 

@@ -6,6 +6,7 @@ import os
 import weakref
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from typing import Any
 
 from .. import _forks
@@ -18,7 +19,7 @@ from .._reading import read_sessions
 from .._runtime import Started, forget, give_up, new_name, program, why
 from ..errors import LindError, RequestError, SandboxError, TimeoutExpired, shown
 from ..results import SessionInfo
-from ._io import AsyncLock, AsyncSemaphore, execute
+from ._io import AsyncLock, AsyncSemaphore, execute, work
 from .connection import AsyncConnection
 
 # How many connections wait for the next request.
@@ -91,11 +92,11 @@ class AsyncSession:
 
     async def _start(self) -> Started:
         seconds, name = self.options.start_timeout, new_name()
-        image = find(self.options.image)
-        here = self._here()
-        words = [os.path.abspath(program()), "session", "start", f"--die-with-parent={os.getpid()}", "--json", *([f"--image={image}"] if image else []), *self.options.words(), name]
+        deadline, here = Deadline(seconds), self._here()
         try:
-            status, said, errors = await execute(words, Deadline(seconds), PATIENCE, here)
+            image = await work(partial(find, self.options.image, deadline))
+            words = [os.path.abspath(program()), "session", "start", f"--die-with-parent={os.getpid()}", "--json", *([f"--image={image}"] if image else []), *self.options.words(), name]
+            status, said, errors = await execute(words, deadline, PATIENCE, here)
         except TimeoutError:
             give_up(name)
             raise SandboxError(f"the sandbox has not started within {seconds:g} seconds") from None

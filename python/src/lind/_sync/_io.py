@@ -124,9 +124,9 @@ def work(function: Callable[[], R]) -> R:
     return function()
 
 
-def execute(words: Sequence[str | bytes | os.PathLike[str]], deadline: Deadline, patience: float = 0, cwd: str | None = None, env: dict[str, str] | None = None) -> tuple[int, str, str]:
+def execute(words: Sequence[str | bytes | os.PathLike[str]], deadline: Deadline, patience: float = 0, cwd: str | None = None) -> tuple[int, str, str]:
     """Runs a program of the host without input. Its exit status, output and errors. If nobody waits any more, it has `patience` seconds to end."""
-    with subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=cwd, env=env) as process:
+    with subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=cwd) as process:
         try:
             out, errors = process.communicate(timeout=deadline.left())
         except subprocess.TimeoutExpired:

@@ -7,6 +7,7 @@ import os
 import weakref
 from collections.abc import Iterator, Callable
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any
 
 from .. import _forks
@@ -19,7 +20,7 @@ from .._reading import read_sessions
 from .._runtime import Started, forget, give_up, new_name, program, why
 from ..errors import LindError, RequestError, SandboxError, TimeoutExpired, shown
 from ..results import SessionInfo
-from ._io import Lock, Semaphore, execute
+from ._io import Lock, Semaphore, execute, work
 from .connection import Connection
 
 # How many connections wait for the next request.
@@ -92,11 +93,11 @@ class Session:
 
     def _start(self) -> Started:
         seconds, name = self.options.start_timeout, new_name()
-        image = find(self.options.image)
-        here = self._here()
-        words = [os.path.abspath(program()), "session", "start", f"--die-with-parent={os.getpid()}", "--json", *([f"--image={image}"] if image else []), *self.options.words(), name]
+        deadline, here = Deadline(seconds), self._here()
         try:
-            status, said, errors = execute(words, Deadline(seconds), PATIENCE, here)
+            image = work(partial(find, self.options.image, deadline))
+            words = [os.path.abspath(program()), "session", "start", f"--die-with-parent={os.getpid()}", "--json", *([f"--image={image}"] if image else []), *self.options.words(), name]
+            status, said, errors = execute(words, deadline, PATIENCE, here)
         except TimeoutError:
             give_up(name)
             raise SandboxError(f"the sandbox has not started within {seconds:g} seconds") from None

@@ -13,7 +13,6 @@ from pydantic import Field
 
 import lind
 
-from ..._images import environment
 from .display import decoded, lines, name
 from .files import failed
 from .results import Changed, Changes, Done
@@ -31,9 +30,8 @@ Label = Annotated[str, Field(min_length=1, max_length=100)]
 class Overlay:
     """The tools."""
 
-    def __init__(self, sandbox: lind.AsyncSandbox, image: str | os.PathLike[str] | None, most: int) -> None:
+    def __init__(self, sandbox: lind.AsyncSandbox, most: int) -> None:
         self._sandbox = sandbox
-        self._image = image
         self._most = most
 
     async def diff(self, paths: Paths = None, volume: Volume = "") -> Annotated[CallToolResult, Changes]:
@@ -92,8 +90,7 @@ class Overlay:
     async def _patch(self, paths: Sequence[str], volume: str) -> tuple[str, int]:
         """The beginning of the patch, and how many bytes are left out of what was read. The rest of a long one is not read at all."""
         words = [os.fspath(lind.program()), "session", "diff", "--patch", *([f"--volume={os.path.abspath(volume)}"] if volume else []), "--", self._sandbox.name, *paths]
-        process = await asyncio.create_subprocess_exec(*words, env=environment(self._image), stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE,
-                                                       stderr=asyncio.subprocess.DEVNULL)
+        process = await asyncio.create_subprocess_exec(*words, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL)
         assert process.stdout is not None
         try:
             data = bytearray()

@@ -10,6 +10,7 @@ from typing import Any
 from mcp.server.mcpserver import Context
 
 import lind
+from lind._deadline import Deadline
 from lind._images import find
 from lind._options import Options
 
@@ -49,9 +50,13 @@ class Explain:
 
 def describe(options: Options) -> tuple[list[str], list[str]]:
     """The volumes and the rules of a sandbox, in the words of `lind-boot run --explain`."""
-    image = find(options.image)
-    words = [str(lind.program()), "run", "--explain", "--json", *([f"--image={image}"] if image else []), *options.words(), "--", "bash"]
-    done = subprocess.run(words, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+    deadline = Deadline(options.start_timeout)
+    try:
+        image = find(options.image, deadline)
+        words = [str(lind.program()), "run", "--explain", "--json", *([f"--image={image}"] if image else []), *options.words(), "--", "bash"]
+        done = subprocess.run(words, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL, timeout=deadline.left())
+    except (TimeoutError, subprocess.TimeoutExpired):
+        raise lind.SandboxError(f"lind-boot run --explain: no answer within {options.start_timeout:g} seconds") from None
     if done.returncode:
         raise lind.SandboxError(f"lind-boot run --explain: {done.stderr.strip()}")
     about = json.loads(done.stdout)

@@ -46,7 +46,7 @@ def make(sandbox: lind.AsyncSandbox, options: Options, jobs: Jobs, asking: Askin
     """The server with its tools."""
     server: MCPServer[Any] = MCPServer("lind", title="Lind sandbox", version=lind.__version__, instructions=INSTRUCTIONS, log_level="WARNING", subscriptions=False,
                                        request_state_security=RequestStateSecurity.ephemeral(ttl=ANSWERS))
-    commands, files, overlay = Commands(jobs, asking), Files(sandbox, most), Overlay(sandbox, options.image, most)
+    commands, files, overlay = Commands(jobs, asking), Files(sandbox, most), Overlay(sandbox, most)
     reaches = bool(options.allow or options.network or options.ask)
 
     def add(work: Callable[..., Any], title: str, *, reads: bool = False, destroys: bool = False, again: bool = False, world: bool = False) -> None:
