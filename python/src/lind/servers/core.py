@@ -29,6 +29,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ..errors import LindError
+from .sending import Protocol
 
 log = logging.getLogger("lind.servers")
 T = TypeVar("T")
@@ -342,7 +343,7 @@ class _Server(uvicorn.Server):
 
 async def serve(app: ASGIApp, place: Place, end: Callable[[], Coroutine[Any, Any, None]]) -> None:
     """Answers requests until SIGTERM or SIGINT. `end` ends the sandboxes then."""
-    settings = uvicorn.Config(app, log_config=None, access_log=False, server_header=False, proxy_headers=False, ws="none", timeout_keep_alive=KEPT_ALIVE,
+    settings = uvicorn.Config(app, http=Protocol, log_config=None, access_log=False, server_header=False, proxy_headers=False, ws="none", timeout_keep_alive=KEPT_ALIVE,
                               timeout_graceful_shutdown=GRACE, limit_concurrency=CONNECTIONS)
     try:
         await _Server(settings, end).serve([place.socket])

@@ -87,6 +87,8 @@ class Follower:
 
     async def next(self, silence: float) -> Event | None:
         """The next event; the last one is not output. None where nothing happens for so many seconds."""
+        if not self._mine.empty():
+            return self._mine.get_nowait()
         try:
             return await asyncio.wait_for(self._mine.get(), silence)
         except asyncio.TimeoutError:

@@ -8,11 +8,13 @@ from typing import Any
 
 from mcp.server.mcpserver import MCPServer
 from mcp.server.request_state import RequestStateSecurity
+from mcp.server.stdio import stdio_server
 from mcp_types import ToolAnnotations
 
 import lind
 from lind._options import Options
 
+from . import stdio
 from .asking import Asking
 from .changes import Overlay
 from .commands import Commands
@@ -42,9 +44,22 @@ async def serving(sandbox: lind.AsyncSandbox, options: Options, most: int) -> As
         await asking.close()
 
 
+class Server(MCPServer[Any]):
+    """A server that needs no threads where pipes lead to its client."""
+
+    async def run_stdio_async(self) -> None:
+        """Serves by standard input and output."""
+        if not stdio.can_wait():
+            await super().run_stdio_async()
+            return
+        inner = self._lowlevel_server
+        async with stdio.opened() as (given, said), stdio_server(given, said) as (read, write):
+            await inner.run(read, write, inner.create_initialization_options())
+
+
 def make(sandbox: lind.AsyncSandbox, options: Options, jobs: Jobs, asking: Asking, most: int) -> MCPServer[Any]:
     """The server with its tools."""
-    server: MCPServer[Any] = MCPServer("lind", title="Lind sandbox", version=lind.__version__, instructions=INSTRUCTIONS, log_level="WARNING", subscriptions=False,
+    server = Server("lind", title="Lind sandbox", version=lind.__version__, instructions=INSTRUCTIONS, log_level="WARNING", subscriptions=False,
                                        request_state_security=RequestStateSecurity.ephemeral(ttl=ANSWERS))
     commands, files, overlay = Commands(jobs, asking), Files(sandbox, most), Overlay(sandbox, most)
     reaches = bool(options.allow or options.network or options.ask)
