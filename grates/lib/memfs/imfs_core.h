@@ -121,6 +121,14 @@ bool imfs_dir_above(const struct imfs_node *dir, const struct imfs_node *below);
 int64_t imfs_getdents(struct imfs *fs, struct imfs_file *f, void *buffer, size_t size);
 int imfs_node_path(const struct imfs *fs, const struct imfs_node *dir, char *path, size_t size); /* its length */
 
+/* passes.c: paths below the prefix that lead outside. They are named before the first walk. */
+int imfs_pass_add(struct imfs *fs, const char *path); /* absolute, without . and .., not the prefix */
+bool imfs_passes(const struct imfs *fs, const struct imfs_node *dir, const char *name, size_t length);
+bool imfs_is_passed(const struct imfs *fs, const char *path); /* it or a path above it */
+bool imfs_holds_pass(const struct imfs *fs, const struct imfs_node *node); /* below it */
+/* The directory of ours at a path without links. */
+int imfs_come_back(struct imfs *fs, const char *path, struct imfs_node **node);
+
 /* path.c: where a path leads. */
 enum imfs_last { IMFS_NORMAL, IMFS_DOT, IMFS_DOTDOT, IMFS_ROOT };
 struct imfs_at {

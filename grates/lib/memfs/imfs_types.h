@@ -131,9 +131,17 @@ struct imfs_node {
 	struct imfs_lock *locks;
 };
 
+/* A path below the prefix that leads outside. */
+struct imfs_pass {
+	char *path;
+	size_t parent; /* the length of its directory's path */
+};
+
 struct imfs {
 	struct imfs_node *root;
 	char prefix[IMFS_PATH]; /* where it is mounted; "" for / */
+	struct imfs_pass *passes;
+	size_t pass_count;
 	uint64_t limit, used; /* bytes */
 	uint64_t contents; /* of those, what files hold */
 	uint64_t nodes, next_ino;

@@ -53,7 +53,14 @@ static bool names_the_prefix(const char *text)
 	return false;
 }
 
-/* Relative to a directory that is not ours: it may be one of /proc, or one above the prefix. */
+/* Whether it may come back from a path that passes. */
+static bool goes_up(const char *text)
+{
+	return fs.pass_count && strstr(text, "..");
+}
+
+/* Relative to a directory that is not ours: it may be one of /proc, one above the prefix, or one
+ * that passes. */
 static void learn_start(const struct lind_call *c, int dir, struct look *l)
 {
 	struct lind_arg none = { 0, c->args[dir].cage };
@@ -71,7 +78,8 @@ static void learn_start(const struct lind_call *c, int dir, struct look *l)
 	    (struct lind_arg){ sizeof l->start - 1, c->target }, none, none, none);
 	l->start[r > 0 ? r : 0] = 0;
 	if (l->start[0] != '/' ||
-	    (!names_the_prefix(l->text) && strncmp(l->start, "/proc/", 6) && strcmp(l->start, "/proc")))
+	    (!names_the_prefix(l->text) && !goes_up(l->text) && strncmp(l->start, "/proc/", 6) &&
+		strcmp(l->start, "/proc")))
 		l->start[0] = 0;
 }
 
@@ -90,7 +98,8 @@ static int find_start(const struct lind_call *c, int dir, bool may_be_empty, str
 	l->from = dir < 0 ? l->client : client_of(c->args[dir].cage);
 	l->at.entered = l->at.too_long = false;
 	l->at.path[0] = l->start[0] = 0;
-	if (!at_cwd && (names_a_process(l->text) || (l->text[0] != '/' && names_the_prefix(l->text))))
+	if (!at_cwd &&
+	    (names_a_process(l->text) || (l->text[0] != '/' && (names_the_prefix(l->text) || goes_up(l->text)))))
 		learn_start(c, dir, l);
 	if (!l->text[0] && !may_be_empty)
 		return -ENOENT;

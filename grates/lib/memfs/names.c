@@ -202,11 +202,13 @@ int imfs_rmdir(struct imfs *fs, const struct imfs_process *p, const struct imfs_
 		return -ENOTDIR;
 	if ((r = may_go(fs, at->node)))
 		return r;
+	if (imfs_holds_pass(fs, at->node))
+		return -EBUSY;
 	remove_name(fs, at);
 	return 0;
 }
 
-static int may_rename(const struct imfs_at *from, const struct imfs_at *to, unsigned flags)
+static int may_rename(const struct imfs *fs, const struct imfs_at *from, const struct imfs_at *to, unsigned flags)
 {
 	bool dir, exchange = flags & RENAME_EXCHANGE;
 
@@ -229,7 +231,7 @@ static int may_rename(const struct imfs_at *from, const struct imfs_at *to, unsi
 		return -EINVAL;
 	if (to->node && S_ISDIR(to->node->mode) && imfs_dir_above(to->node, from->dir))
 		return exchange ? -EINVAL : -ENOTEMPTY;
-	return 0;
+	return imfs_holds_pass(fs, from->node) || (to->node && imfs_holds_pass(fs, to->node)) ? -EBUSY : 0;
 }
 
 /* Permissions and kinds, for names that differ. */
@@ -282,7 +284,7 @@ int imfs_rename(
 
 	if ((flags & ~(RENAME_NOREPLACE | RENAME_EXCHANGE)) || flags == (RENAME_NOREPLACE | RENAME_EXCHANGE))
 		return -EINVAL;
-	if ((r = may_rename(from, to, flags)))
+	if ((r = may_rename(fs, from, to, flags)))
 		return r;
 	if (n == to->node)
 		return 0;

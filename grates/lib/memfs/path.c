@@ -3,7 +3,7 @@
  * apart by its text alone: symbolic links out there are not ours to follow, but those of /proc that
  * lead to files of ours (magic.c). It goes in there and where that text becomes the mount prefix,
  * and out by `..` from the root, by an absolute link, or by a directory that stands for an outside
- * one.
+ * one. Of a path that passes (passes.c) it comes back by `..`.
  */
 #include <unistd.h>
 #include "imfs_core.h"
@@ -25,10 +25,23 @@ struct walk {
 
 static int arrive(struct walk *w)
 {
+	size_t prefix;
+	int r;
+
 	if (!strcmp(w->out->path, w->fs->prefix)) {
 		w->node = w->fs->root;
 		w->out->entered = true;
+		return 0;
 	}
+	if (!w->fs->pass_count)
+		return 0;
+	prefix = strlen(w->fs->prefix);
+	if (strncmp(w->out->path, w->fs->prefix, prefix) || w->out->path[prefix] != '/' ||
+	    imfs_is_passed(w->fs, w->out->path))
+		return 0;
+	if ((r = imfs_come_back(w->fs, w->out->path, &w->node)))
+		return r;
+	w->out->entered = true;
 	return 0;
 }
 
@@ -50,6 +63,24 @@ static int leave(struct walk *w, const struct imfs_node *dir)
 
 	w->node = NULL;
 	return r < 0 ? r : 0;
+}
+
+/* Leaves by a name that passes. */
+static int pass(struct walk *w, const char *name, size_t length)
+{
+	char *path = w->out->path;
+	int r = leave(w, w->node);
+	size_t end = r || !strcmp(path, "/") ? 0 : strlen(path);
+
+	if (r)
+		return r;
+	if (end + 1 + length >= IMFS_PATH)
+		return -ENAMETOOLONG;
+	path[end] = '/';
+	memcpy(path + end + 1, name, length);
+	path[end + 1 + length] = 0;
+	w->tail = w->out->slash ? "/" : "";
+	return 0;
 }
 
 /* To the start of a scoped walk, or to the root. */
@@ -194,6 +225,8 @@ static int inside_step(struct walk *w, const char *name, size_t length, bool las
 		out->last = IMFS_DOTDOT;
 		return up(w);
 	}
+	if (w->fs->pass_count && imfs_passes(w->fs, w->node, name, length))
+		return pass(w, name, length);
 	if ((r = find(w, name, length, &e)))
 		return r;
 	if (last) {

@@ -72,6 +72,40 @@ static const char *set_cache(const char *value)
 	return NULL;
 }
 
+/* As many as a container has mounts, and more. */
+#define PASSES 1024
+
+static const char **passes;
+static size_t pass_count;
+
+static const char *add_pass(const char *value)
+{
+	if (pass_count == PASSES)
+		return "too many of them";
+	if (!(passes = realloc(passes, (pass_count + 1) * sizeof *passes)))
+		lind_die("out of memory");
+	return set_path(&passes[pass_count++], value);
+}
+
+/* An overlay of everything leaves out what the kernel serves itself. */
+static void begin_passes(void)
+{
+	static const char *const own[] = { "/dev", "/proc", "/sys" };
+
+	for (size_t i = 0; !fs.prefix[0] && i < sizeof own / sizeof *own; i++)
+		if (imfs_pass_add(&fs, own[i]))
+			lind_die("out of memory");
+	for (size_t i = 0; i < pass_count; i++)
+		switch (imfs_pass_add(&fs, passes[i])) {
+		case 0:
+			break;
+		case -EINVAL:
+			lind_die("--pass %s: must be a path below %s", passes[i], prefix);
+		default:
+			lind_die("out of memory");
+		}
+}
+
 static const char *state_name(void)
 {
 	return shown_as ? shown_as : lind_file_name(upper);
@@ -196,6 +230,7 @@ static void begin(void)
 	imfs_below = &overlay_below;
 	if (imfs_init(&fs, prefix, MEMORY, &root))
 		lind_die("--prefix %s: too long, or no memory", prefix);
+	begin_passes();
 	fs.next_ino = STORE_FIRST_INO;
 	if (upper)
 		open_store();
@@ -209,6 +244,7 @@ static void begin(void)
 
 LIND_OPTION("l", "lower", "value");
 LIND_OPTION("p", "prefix", "value");
+LIND_OPTION("-", "pass", "value");
 LIND_OPTION("u", "upper", "state,-wal");
 LIND_OPTION("-", "head", "value");
 LIND_OPTION("-", "cache", "value");
@@ -222,6 +258,9 @@ int main(int argc, char **argv)
 	static const struct lind_option options[] = {
 		{ 'l', "lower", "DIR", "show the files of DIR, which is never written to", set_lower },
 		{ 'p', "prefix", "PATH", "show the overlay at PATH (default: at the lower directory)", set_prefix },
+		{ 0, "pass", "PATH",
+		    "leave PATH and what is below it to the kernel, as mounts are; may be repeated (of / always: /dev, /proc, /sys)",
+		    add_pass },
 		{ 'u', "upper", "STATE",
 		    "keep changes in STATE: a file, or with a slash at its end a directory; without it changes are lost at the end",
 		    set_upper },
