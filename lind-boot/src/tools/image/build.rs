@@ -1,11 +1,16 @@
 //! `lind-boot image build`: an OCI image of programs and files.
 
+use std::ffi::OsString;
 use std::fs::File;
+use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
 use lind_engine::{CodeStore, Engine};
 use lind_kernel::text::shown;
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
 use serde_json::{Map, Value, json};
 
 use super::layer::Files;
@@ -235,7 +240,11 @@ fn date(time: u64) -> String {
 }
 
 /// The directory beside the result in which it is made. It is removed at the end, whatever happens.
+///
+/// A build that was interrupted leaves the directory, and the next one for the same target takes it
+/// over. The lock says that nobody uses it.
 struct Work {
+    _lock: File,
     folder: PathBuf,
     target: PathBuf,
     is_layout: bool,
@@ -246,10 +255,46 @@ impl Work {
         ensure!(!is_layout || !target.exists(), "--layout {}: exists already; remove it first", target.display());
         ensure!(!target.is_dir(), "{}: is a directory; --layout DIR writes one", target.display());
         let name = target.file_name().with_context(|| format!("{}: is not the name of a file", target.display()))?;
-        let name = format!(".{}.{}", name.to_string_lossy(), std::process::id());
-        let folder = target.with_file_name(name);
-        std::fs::create_dir(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
-        Ok(Work { folder, target: target.to_owned(), is_layout })
+        let mut own = OsString::from(".");
+        own.push(name);
+        own.push(".new");
+        let folder = target.with_file_name(own);
+        let lock = Work::lock(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+        Ok(Work { _lock: lock, folder, target: target.to_owned(), is_layout })
+    }
+
+    /// Makes the directory, empty, and locks it.
+    fn lock(folder: &Path) -> Result<File> {
+        loop {
+            match std::fs::create_dir(folder) {
+                Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(error.into()),
+                _ => {}
+            }
+            let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            let file = match rustix::fs::open(folder, flags, Mode::empty()) {
+                // Its build has just ended.
+                Err(Errno::NOENT) => continue,
+                opened => File::from(opened?),
+            };
+            ensure!(file.metadata()?.uid() == rustix::process::geteuid().as_raw(), "it is another user's; remove it");
+            file.try_lock().ok().context("another build for the same file runs")?;
+            // The one that was locked may be gone, and another in its place.
+            let is_there = std::fs::symlink_metadata(folder).is_ok_and(|there| {
+                file.metadata().is_ok_and(|own| (own.dev(), own.ino()) == (there.dev(), there.ino()))
+            });
+            if !is_there {
+                continue;
+            }
+            for entry in std::fs::read_dir(folder)? {
+                let path = entry?.path();
+                if path.symlink_metadata()?.is_dir() {
+                    std::fs::remove_dir_all(path)?;
+                } else {
+                    std::fs::remove_file(path)?;
+                }
+            }
+            return Ok(file);
+        }
     }
 
     fn layout(&self) -> PathBuf {
@@ -290,6 +335,29 @@ mod tests {
         ] {
             assert_eq!(date(time), expected);
         }
+    }
+
+    #[test]
+    fn an_interrupted_build_leaves_nothing_to_the_next() {
+        let folder = tempfile::tempdir().unwrap();
+        let target = folder.path().join("a.tar");
+        let names =
+            || std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect::<Vec<_>>();
+        let first = Work::new(&target, false).unwrap();
+        std::fs::create_dir(first.layout()).unwrap();
+        std::fs::write(first.folder.join("archive"), "half").unwrap();
+        let error = format!("{:#}", Work::new(&target, false).err().unwrap());
+        assert!(error.ends_with("another build for the same file runs"), "{error}");
+        // As a kill leaves it: without its end, and unlocked.
+        let left = first.folder.clone();
+        first._lock.unlock().unwrap();
+        std::mem::forget(first);
+        assert_eq!(names(), [".a.tar.new"]);
+        let second = Work::new(&target, false).unwrap();
+        assert_eq!(second.folder, left);
+        assert!(std::fs::read_dir(&left).unwrap().next().is_none());
+        drop(second);
+        assert!(names().is_empty());
     }
 
     #[test]
