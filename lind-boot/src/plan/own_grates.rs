@@ -36,12 +36,26 @@ fn one(text: &str, folders: &Folders) -> Result<Vec<OsString>> {
     }
     ensure!(is_grate_name(name.as_bytes()) && !name.starts_with(['-', '%']), "not the name of a grate");
     ensure!(folders.find(name).is_some(), "{name}: no such grate in {}", folders.names());
+    ensure!(
+        is_balanced(&words),
+        "each %{{ needs a %}} behind it: the grates and the command that follow are none of its"
+    );
     // This ends the options. Otherwise the command, which may come from somebody else, would be the
     // value of an option without one.
     if words.last().is_none_or(|last| last != "%}") {
         words.push("--".to_owned());
     }
     Ok(words.into_iter().map(OsString::from).collect())
+}
+
+/// Whether each stack that is begun is ended, too.
+fn is_balanced(words: &[String]) -> bool {
+    let step = |depth: Option<usize>, word: &String| match word.as_str() {
+        "%{" => depth?.checked_add(1),
+        "%}" => depth?.checked_sub(1),
+        _ => depth,
+    };
+    words.iter().fold(Some(0), step) == Some(0)
 }
 
 /// Splits a text into words like a shell: single quotes quote everything, and a backslash in double
@@ -99,6 +113,12 @@ mod tests {
         assert_eq!(of("namespace --prefix /tmp %{ imfs_grate %}"), "namespace_grate --prefix /tmp %{ imfs_grate %}");
         for wrong in ["", "'", "./x_grate", "-x", "%{", "''", "nosuch"] {
             assert!(of_text(wrong).is_err(), "{wrong}");
+        }
+        for wrong in
+            ["namespace %{", "namespace %}", "namespace %{ umask %} %}", "namespace %} %{", "namespace %{ umask"]
+        {
+            let error = format!("{:#}", of_text(wrong).unwrap_err());
+            assert!(error.contains("each %{ needs a %} behind it"), "{wrong}: {error}");
         }
     }
 }
