@@ -1,5 +1,7 @@
 //! The command line. It takes what runc's does, as far as engines use it.
 
+mod words;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -356,19 +358,6 @@ fn interval(text: &str) -> Result<Duration, String> {
         .ok_or_else(|| "must be a time such as 5s or 1m".to_owned())
 }
 
-/// The options before the command: name, and whether a value follows.
-const KNOWN: [(&str, bool); 9] = [
-    ("--root", true),
-    ("--log", true),
-    ("--log-format", true),
-    ("--systemd-cgroup", false),
-    ("--rootless", false),
-    ("--debug", false),
-    ("--criu", true),
-    ("--help", false),
-    ("-h", false),
-];
-
 /// The options that ask for the version.
 const VERSIONS: [&str; 2] = ["--version", "-v"];
 
@@ -377,66 +366,22 @@ const VERSIONS: [&str; 2] = ["--version", "-v"];
 /// # Errors
 /// A mistake in the line, or the text of --help or --version.
 pub fn parse(words: &[OsString]) -> Result<(Line, Vec<String>), clap::Error> {
-    let (words, unknown) = known(words);
+    let (words, unknown) = words::known(words);
     Ok((Line::try_parse_from(words)?, unknown))
 }
 
 /// Whether a line asks for the version.
 pub fn asks_for_version(words: &[OsString]) -> bool {
     // Before the command that is an option of its own.
-    known(words).1.iter().any(|option| VERSIONS.contains(&option.as_str()))
-}
-
-/// The words of a line without unknown options before the command, and with flags as clap has them:
-/// other runtimes take --flag=true and --flag=false.
-fn known(words: &[OsString]) -> (Vec<OsString>, Vec<String>) {
-    let (mut kept, mut unknown, mut is_before) = (Vec::new(), Vec::new(), true);
-    let mut rest = words.iter();
-    kept.extend(rest.next().cloned());
-    while let Some(word) = rest.next() {
-        let text = word.to_str().unwrap_or_default();
-        if let Some(flag) = text.strip_suffix("=true").filter(|flag| flag.starts_with("--") && *flag != "--rootless") {
-            kept.push(flag.into());
-            continue;
-        }
-        if text.starts_with("--") && text.ends_with("=false") && !text.starts_with("--rootless") {
-            continue;
-        }
-        if !is_before || !text.starts_with('-') {
-            is_before = false;
-            kept.push(word.clone());
-            continue;
-        }
-        let (name, has_value) = text.split_once('=').map_or((text, false), |(name, _)| (name, true));
-        match KNOWN.iter().find(|(known, _)| *known == name) {
-            Some((_, takes)) => {
-                kept.push(word.clone());
-                if *takes && !has_value {
-                    kept.extend(rest.next().cloned());
-                }
-            }
-            None => {
-                unknown.push(name.to_owned());
-                // The next word is its value unless it is an option or a command.
-                let next = rest.as_slice().first().and_then(|word| word.to_str()).unwrap_or("-");
-                if !has_value && !next.starts_with('-') && !is_command(next) {
-                    rest.next();
-                }
-            }
-        }
-    }
-    (kept, unknown)
-}
-
-fn is_command(word: &str) -> bool {
-    <Line as clap::CommandFactory>::command().find_subcommand(word).is_some()
+    words::known(words).1.iter().any(|option| VERSIONS.contains(&option.as_str()))
 }
 
 #[cfg(test)]
-mod tests {
+pub mod tests {
     use super::*;
 
-    fn line(words: &[&str]) -> (Line, Vec<String>) {
+    /// A line, parsed.
+    pub fn line(words: &[&str]) -> (Line, Vec<String>) {
         let words: Vec<OsString> = ["lind-oci"].iter().chain(words).map(OsString::from).collect();
         parse(&words).unwrap_or_else(|error| panic!("{words:?}: {error}"))
     }
@@ -480,25 +425,5 @@ mod tests {
         let (parsed, _) = line(&["update", "--memory", "-1", "--resources", "-", "id"]);
         assert!(matches!(parsed.command, Command::Update(update) if update.memory == Some(-1)));
         assert!(matches!(line(&["checkpoint", "--image-path", "/x", "id"]).0.command, Command::Checkpoint(_)));
-    }
-
-    #[test]
-    fn unknown_options_before_the_command_are_noted() {
-        let (parsed, unknown) =
-            line(&["--cgroup-manager", "systemd", "--new=x", "--flag", "--root", "/r", "state", "id"]);
-        assert_eq!(unknown, ["--cgroup-manager", "--new", "--flag"]);
-        assert!(matches!(parsed.command, Command::State(_)) && parsed.global.root == Some("/r".into()));
-        let words = ["lind-oci", "dance", "id"].map(OsString::from);
-        assert!(parse(&words).unwrap_err().use_stderr());
-        for (words, asks) in [
-            (["--version", ""], true),
-            (["-v", ""], true),
-            (["--root=/r", "--version"], true),
-            (["state", "-v"], false),
-        ] {
-            let words: Vec<OsString> = ["lind-oci"].iter().chain(&words).map(OsString::from).collect();
-            assert_eq!(asks_for_version(&words), asks, "{words:?}");
-        }
-        assert!(VERSION.contains("\nspec: "));
     }
 }
