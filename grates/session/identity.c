@@ -17,7 +17,7 @@ enum { HAS_CAPABILITIES = 1, NO_NEW_PRIVILEGES = 2 };
 enum { LAST_CAPABILITY = 40, CAPABILITY_VERSION = 0x20080522 };
 
 struct identity {
-	uint32_t flags, uid, gid, umask, capabilities[2], groups, limits;
+	uint32_t flags, uid, gid, umask, capabilities[2], ambient[2], groups, limits;
 };
 
 /* A hard limit above the cage's own stays at that: limits are part of the walls. */
@@ -46,15 +46,23 @@ static void bound_capabilities(const uint32_t wanted[2])
 			prctl(PR_CAPBSET_DROP, one, 0, 0, 0);
 }
 
-static int set_capabilities(const uint32_t wanted[2])
+/* A capability that the cage does not have is left out. */
+static int set_capabilities(const uint32_t wanted[2], const uint32_t ambient[2])
 {
 	uint32_t header[2] = { CAPABILITY_VERSION, 0 }, own[6], sets[6] = { 0 };
 
 	if (syscall(SYS_capget, header, own))
 		return -1;
-	for (int half = 0; half < 2; half++)
+	for (int half = 0; half < 2; half++) {
 		sets[3 * half] = sets[3 * half + 1] = own[3 * half + 1] & wanted[half];
-	return (int)syscall(SYS_capset, header, sets);
+		sets[3 * half + 2] = sets[3 * half] & ambient[half];
+	}
+	if (syscall(SYS_capset, header, sets))
+		return -1;
+	for (unsigned long one = 0; one <= LAST_CAPABILITY; one++)
+		if (sets[3 * (one / 32) + 2] >> one % 32 & 1 && prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, one, 0, 0))
+			return -1;
+	return 0;
 }
 
 int become(const uint32_t *words, uint32_t count)
@@ -62,7 +70,7 @@ int become(const uint32_t *words, uint32_t count)
 	const struct identity *identity = (const void *)words;
 	const uint32_t *groups = (const uint32_t *)(identity + 1), *limits;
 	uint32_t fixed = sizeof *identity / sizeof *words;
-	bool bounded;
+	bool bounded, keeps;
 
 	if (count < fixed || identity->groups > count - fixed ||
 	    identity->limits != (count - fixed - identity->groups) / 5) {
@@ -77,13 +85,18 @@ int become(const uint32_t *words, uint32_t count)
 	umask(identity->umask);
 	if (bounded)
 		bound_capabilities(identity->capabilities);
+	keeps = bounded && identity->uid && (identity->ambient[0] || identity->ambient[1]);
+	/* The change of the user would take all. The next program has this bit no more. */
+	if (keeps && prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0))
+		return -1;
 	/* An ordinary user has no right to, and only its own groups anyway. */
 	if (syscall(SYS_setgroups, identity->groups, groups) && (errno != EPERM || identity->groups))
 		return -1;
 	if (syscall(SYS_setresgid, identity->gid, identity->gid, identity->gid) ||
 	    syscall(SYS_setresuid, identity->uid, identity->uid, identity->uid))
 		return -1;
-	if (bounded && !identity->uid && set_capabilities(identity->capabilities))
+	if ((keeps && set_capabilities(identity->ambient, identity->ambient)) ||
+	    (bounded && !identity->uid && set_capabilities(identity->capabilities, identity->ambient)))
 		return -1;
 	if (identity->flags & NO_NEW_PRIVILEGES && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
 		return -1;

@@ -4,14 +4,19 @@
 #![allow(missing_docs, reason = "the fields are those of the specification, which describes them")]
 
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// The name of the file in a bundle.
 pub const FILE: &str = "config.json";
+
+/// The most bytes in the file.
+const MOST: u64 = 16 << 20;
 
 /// The whole file.
 #[derive(Deserialize, Debug, Default)]
@@ -173,9 +178,17 @@ impl Namespace {
 }
 
 /// A device node.
-#[derive(Deserialize, Debug, Clone)]
+#[derive(Deserialize, Debug, Clone, Default)]
+#[serde(rename_all = "camelCase", default)]
 pub struct Device {
     pub path: PathBuf,
+    #[serde(rename = "type")]
+    pub kind: String,
+    pub major: Option<i64>,
+    pub minor: Option<i64>,
+    pub file_mode: Option<u32>,
+    pub uid: Option<u32>,
+    pub gid: Option<u32>,
 }
 
 /// Limits for a control group.
@@ -231,8 +244,11 @@ impl Config {
     /// When it cannot be read, or is not such a file.
     pub fn read(bundle: &Path) -> Result<Config> {
         let path = bundle.join(FILE);
-        let text = std::fs::read(&path)
+        let file = File::open(&path)
             .with_context(|| format!("{}: a bundle has this file; `lind-oci spec` writes one", path.display()))?;
+        let mut text = Vec::new();
+        file.take(MOST + 1).read_to_end(&mut text).with_context(|| path.display().to_string())?;
+        ensure!(text.len() as u64 <= MOST, "{}: is longer than {} MiB", path.display(), MOST >> 20);
         Config::parse(&text).with_context(|| path.display().to_string())
     }
 
@@ -256,6 +272,32 @@ impl Process {
 }
 
 impl Resources {
+    /// The limits after an update, which may say nothing of some.
+    #[must_use]
+    pub fn updated(mut self, by: &Resources) -> Resources {
+        // The words of version 2 are the last that is written, so those of before must not stay.
+        let newer: [(&str, bool); 3] = [
+            ("memory.max", by.memory.limit.is_some()),
+            ("cpu.max", by.cpu.quota.is_some() || by.cpu.period.is_some()),
+            ("pids.max", by.pids.limit.is_some()),
+        ];
+        for (file, _) in newer.into_iter().filter(|(_, is_newer)| *is_newer) {
+            self.unified.remove(file);
+        }
+        self.memory.limit = by.memory.limit.or(self.memory.limit);
+        self.memory.reservation = by.memory.reservation.or(self.memory.reservation);
+        self.memory.swap = by.memory.swap.or(self.memory.swap);
+        self.cpu.shares = by.cpu.shares.or(self.cpu.shares);
+        self.cpu.quota = by.cpu.quota.or(self.cpu.quota);
+        self.cpu.period = by.cpu.period.or(self.cpu.period);
+        self.cpu.cpus = by.cpu.cpus.clone().or(self.cpu.cpus);
+        self.cpu.mems = by.cpu.mems.clone().or(self.cpu.mems);
+        self.pids.limit = by.pids.limit.or(self.pids.limit);
+        self.block_io.weight = by.block_io.weight.or(self.block_io.weight);
+        self.unified.extend(by.unified.clone());
+        self
+    }
+
     /// Parses the text of limits alone, as `update` gets it.
     ///
     /// # Errors
@@ -282,6 +324,25 @@ fn without_nulls(value: Value) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_update_changes_what_it_names() {
+        let of = |text: &str| Resources::parse(text.as_bytes()).unwrap();
+        let before = of(
+            r#"{"cpu": {"quota": 1, "period": 2}, "pids": {"limit": 3}, "unified": {"memory.max": "4", "io.max": "5"}}"#,
+        );
+        let after = before.updated(&of(r#"{"cpu": {"quota": 6}, "memory": {"limit": 7}}"#));
+        assert_eq!((after.cpu.quota, after.cpu.period, after.pids.limit), (Some(6), Some(2), Some(3)));
+        assert_eq!((after.memory.limit, after.unified), (Some(7), BTreeMap::from([("io.max".into(), "5".into())])));
+    }
+
+    #[test]
+    fn files_without_an_end_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        std::os::unix::fs::symlink("/dev/zero", folder.path().join(FILE)).unwrap();
+        let error = Config::read(folder.path()).unwrap_err().to_string();
+        assert!(error.ends_with("is longer than 16 MiB"), "{error}");
+    }
 
     #[test]
     fn nulls_and_unknown_fields_are_left_out() {

@@ -12,6 +12,9 @@ use serde_json::{Value, json};
 
 use crate::frames;
 
+/// The version of the requests.
+const VERSION: u32 = 2;
+
 /// How long a runner may take to answer a question about itself. A stopped one does not.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -56,7 +59,7 @@ impl Runner {
     }
 
     fn ask(&self, mut request: Value, within: Option<Duration>) -> Result<Value> {
-        request["lind"] = 2.into();
+        request["lind"] = VERSION.into();
         self.0.set_read_timeout(within)?;
         frames::send(&self.0, &request, &[]).context("the runner does not listen")?;
         let answer = frames::receive(&self.0).context("the runner does not answer")?;
@@ -81,6 +84,20 @@ impl Runner {
     pub fn has_begun(&self) -> Result<bool> {
         let answer = self.ask(json!({"do": "process"}), Some(PATIENCE))?;
         Ok(answer["begun"].as_bool() == Some(true))
+    }
+
+    /// Lets the container see other limits of itself. A frozen runner gets the message,
+    /// and shows them once it goes on.
+    ///
+    /// # Errors
+    /// When the runner has ended.
+    pub fn show_limits(&self, limits: &Value, stands_still: bool) -> Result<()> {
+        let mut request = json!({"do": "limits", "limits": limits});
+        if stands_still {
+            request["lind"] = VERSION.into();
+            return frames::send(&self.0, &request, &[]).context("the runner does not listen");
+        }
+        self.ask(request, Some(PATIENCE)).map(drop)
     }
 
     /// Sends the container's process a signal.

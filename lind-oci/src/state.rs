@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use crate::cgroup::Group;
 use crate::cli::Global;
-use crate::config::Hooks;
+use crate::config::{Hooks, Resources};
 use crate::control::Runner;
 use crate::process::Process;
 
@@ -49,6 +49,8 @@ pub struct Facts {
     pub is_pod: bool,
     /// Its control group.
     pub group: Option<Group>,
+    /// The limits of that.
+    pub resources: Resources,
     /// The hooks that are still to be run.
     pub hooks: Hooks,
     /// The process that `exec` starts commands like: its environment and its user, as JSON.
@@ -332,6 +334,7 @@ pub mod tests {
             is_started: false,
             is_pod: false,
             group: None,
+            resources: Resources::default(),
             hooks: Hooks::default(),
             process: Value::Null,
             mounts: Vec::new(),

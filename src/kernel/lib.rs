@@ -49,8 +49,8 @@
 //! 16. the names in a mount (`root::budget`), also while the host changes them
 //! 17. the record locks of files (`Locks`)
 //! 18. `Loopback::changing`, a socket's `Private`, the ports of `Loopback`, in this order
-//! 19. `CageTable`, `Cage::timers`, `Cage::watchers` and `cage::Names`: nothing within
-//!     these
+//! 19. `CageTable`, `Cage::timers`, `Cage::watchers`, `cage::Names` and `Kernel::allowance`:
+//!     nothing within these
 //!
 //! No guard is held while a grate is entered or the host blocks.
 //!
@@ -104,6 +104,7 @@ pub use lind_abi::{Arg, CageId, Call, Errno, Result};
 pub use procfs::Allowance;
 
 use cage::CageTable;
+use lock::Locked as _;
 use root::Root;
 use runtime::GuestRuntime;
 
@@ -148,7 +149,7 @@ pub struct Kernel {
     pub rules: rules::Rules,
     engine: OnceLock<Box<dyn GuestRuntime>>,
     line: OnceLock<cage::Line>,
-    allowance: OnceLock<Allowance>,
+    allowance: Mutex<Allowance>,
     /// The cage that this process is to others, if not the first.
     represented: OnceLock<lind_abi::CageId>,
     /// The end of the command behind all grates of the command line.
@@ -200,7 +201,7 @@ impl Kernel {
             rules: rules::Rules::default(),
             engine: OnceLock::new(),
             line: OnceLock::new(),
-            allowance: OnceLock::new(),
+            allowance: Mutex::default(),
             represented: OnceLock::new(),
             command_end: OnceLock::new(),
             stopped_outside: Mutex::default(),
@@ -236,9 +237,9 @@ impl Kernel {
         self.names.set_domain(b"(none)");
     }
 
-    /// Sets the limits that /sys/fs/cgroup shows. Later calls have no effect.
+    /// Sets the limits that /sys/fs/cgroup shows.
     pub fn show_allowance(&self, allowance: Allowance) {
-        let _ = self.allowance.set(allowance);
+        *self.allowance.locked() = allowance;
     }
 
     /// Lets signals that other processes send to this one be for a cage, instead of the first.
@@ -253,7 +254,7 @@ impl Kernel {
     }
 
     pub(crate) fn allowance(&self) -> Allowance {
-        self.allowance.get().copied().unwrap_or_default()
+        *self.allowance.locked()
     }
 
     /// Gives the kernel what the command line brings. Later calls have no effect.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import pty
@@ -9,6 +10,7 @@ import signal
 import subprocess
 import time
 
+from limits import ensure_groups, group_of, read
 from world import OCI, Failed, World, ends, equals, read_until
 
 
@@ -44,6 +46,21 @@ def files_in_dev(world: World) -> None:
         equals((container.wait(), container.text()), (0, "65536\n"))
 
 
+def devices(world: World) -> None:
+    """Further names of the harmless ones; others have no effect, and a warning."""
+    known = [{"path": path, "type": "c", "major": 1, "minor": minor, "fileMode": 0o666} for path, minor in (("/dev/nothing", 3), ("/made/for/zero", 5), ("/dev/null", 3))]
+    others = [{"path": "/dev/fuse", "type": "c", "major": 10, "minor": 229}, {"path": "/dev/sda", "type": "b", "major": 8, "minor": 0}, {"path": "/dev/full", "type": "b", "major": 8, "minor": 0}]
+    with world.container(world.bundle("look", "/dev/nothing", "/made/for/zero", "/dev/null", "/dev/fuse", "/dev/sda", "/dev/full", linux={"devices": known + others})) as container:
+        equals((container.wait(), container.text().split()), (0, ["rw", "rw", "rw", "--", "--", "rw"]))
+        warned = [json.loads(line)["msg"] for line in (container.bundle / "log").read_text().splitlines()]
+    equals([line.split(": ")[:2] for line in warned], [["linux.devices", device["path"]] for device in others], "warnings")
+    with world.container(world.bundle("cat", "/dev/nothing", linux={"devices": known})) as container:
+        equals((container.wait(), container.text()), (0, ""), "it is /dev/null")
+    with world.container(world.bundle("fill", "/made/for/zero", linux={"devices": known})) as container:
+        equals((container.wait(), container.text()), (0, f"{1 << 20}\n"), "it is /dev/zero")
+    ends(world.oci("run", "--bundle", world.bundle("exit", "0", linux={"devices": [{"path": "../dev/null", "type": "c", "major": 1, "minor": 3}]}), "wrong"), 1, "not an absolute path")
+
+
 def seccomp_profiles(world: World) -> None:
     """Calls that a profile denies fail; a profile that cannot be kept starts nothing."""
     denied = {"defaultAction": "SCMP_ACT_ALLOW", "syscalls": [{"names": ["mkdir", "mkdirat"], "action": "SCMP_ACT_ERRNO", "errnoRet": 13}]}
@@ -63,6 +80,28 @@ def seccomp_profiles(world: World) -> None:
     for wrong, said in (({"defaultAction": "SCMP_ACT_NOTIFY"}, "SCMP_ACT_NOTIFY"), ({**denied, "listenerPath": "/run/x"}, "listenerPath"),
                         ({"defaultAction": "SCMP_ACT_ALLOW", "syscalls": [{"names": ["read"], "action": "SCMP_ACT_ERRNO", "errnoRet": -1}]}, "errnoRet")):
         ends(world.oci("run", "--bundle", world.bundle("echo", "no", linux={"seccomp": wrong}), "wrong"), 1, said)
+
+
+def seccomp_profiles_about_starting(world: World) -> None:
+    """A profile is about the programs of the container, and not about the runner's own work: it may deny what starts them."""
+    started = ["clone", "clone3", "fork", "vfork", "execve", "execveat"]
+    without = {"defaultAction": "SCMP_ACT_ALLOW", "syscalls": [{"names": started, "action": "SCMP_ACT_ERRNO", "errnoRet": 38}]}
+    with world.container(world.bundle("echo", "hello", linux={"seccomp": without})) as container:
+        equals((container.wait(), container.text()), (0, "hello\n"))
+    with world.container(world.bundle("wait", linux={"seccomp": without})) as container:
+        container.until("waits")
+        # The C library has one error for threads.
+        for words, status in ((["child"], 38), (["thread"], errno.EAGAIN), (["run", "/bin/guest", "exit", "0"], 38)):
+            ends(container.exec("guest", *words), status)
+        ends(container.exec("guest", "exit", "7"), 7)
+    # The calls of the runner between a process and its program are its own, too.
+    own = ["setresuid", "setresgid", "setgroups", "setsid", "dup2", "dup3", "umask", "chdir", "prctl", "capset", "prlimit64", "ioctl"]
+    strict = {"defaultAction": "SCMP_ACT_ALLOW", "syscalls": [{"names": own, "action": "SCMP_ACT_KILL_PROCESS"}]}
+    process = {"user": {"uid": 7, "gid": 8, "additionalGids": [9]}, "noNewPrivileges": True}
+    with world.container(world.bundle("exit", "5", linux={"seccomp": strict}, process=process)) as container:
+        equals(container.wait(), 5)
+    with world.container(world.bundle("child", annotations={"run.lind.grates": "umask_grate"}, linux={"seccomp": without})) as container:
+        equals(container.wait(), 38)
 
 
 def pods(world: World) -> None:
@@ -89,6 +128,28 @@ def own_limits(world: World) -> None:
     for name, expected in (("memory.max", str(300 << 20)), ("cpu.max", "150000 100000"), ("pids.max", "200")):
         with world.container(world.bundle("cat", f"/sys/fs/cgroup/{name}", linux={"resources": resources})) as container:
             equals((container.wait(), container.text()), (0, f"{expected}\n"), name)
+
+
+def updated_limits(world: World) -> None:
+    """The limits there change with `update`, also of a paused container, and a limit that an update does not name stays."""
+    ensure_groups()
+    resources = {"memory": {"limit": 300 << 20}, "cpu": {"quota": 150000, "period": 50000}, "pids": {"limit": 200}}
+    with world.container(world.bundle("wait", linux={"resources": resources})) as container:
+        container.until("waits")
+
+        def seen() -> list[str]:
+            return [ends(container.exec("guest", "cat", f"/sys/fs/cgroup/{name}"), 0).strip() for name in ("memory.max", "cpu.max", "pids.max")]
+
+        ends(world.oci("update", "--memory", str(400 << 20), container.name), 0)
+        equals(seen(), [str(400 << 20), "150000 50000", "200"])
+        ends(world.oci("update", "--cpu-quota", "70000", "--pids-limit", "300", container.name), 0)
+        equals(seen(), [str(400 << 20), "70000 50000", "300"])
+        equals(read(group_of(container.pid, "cpu"), "cpu.max", "cpu.cfs_period_us").split()[-1], "50000", "the period on the host")
+        ends(world.oci("pause", container.name), 0)
+        ends(world.oci("update", "--resources=-", container.name, stdin=None, input='{"memory": {"limit": -1}, "cpu": {"quota": -1}}'), 0)
+        ends(world.oci("resume", container.name), 0)
+        equals(seen(), ["max", "max 100000", "300"])
+        ends(world.oci("update", "--memory", "many", container.name), 1, "many")
 
 
 def signals_in_front(world: World) -> None:
@@ -125,4 +186,4 @@ def terminal_in_front(world: World) -> None:
     ends(world.oci("create", "--bundle", bundle, "front"), 1, "name a --console-socket")
 
 
-TESTS = [files_in_dev, seccomp_profiles, pods, own_limits, signals_in_front, terminal_in_front]
+TESTS = [files_in_dev, devices, seccomp_profiles, seccomp_profiles_about_starting, pods, own_limits, updated_limits, signals_in_front, terminal_in_front]

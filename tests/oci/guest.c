@@ -2,6 +2,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +12,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 extern char **environ;
@@ -132,6 +134,11 @@ static int fill(const char *path)
 	return 0;
 }
 
+static void *nothing(void *unused)
+{
+	return unused;
+}
+
 int main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "";
@@ -158,10 +165,31 @@ int main(int argc, char **argv)
 		return copy("/dev/stdin");
 	if (!strcmp(what, "mkdir"))
 		return mkdir(argv[2], 0755) ? errno : 0;
+	if (!strcmp(what, "move"))
+		return rename(argv[2], argv[3]) ? errno : 0;
 	if (!strcmp(what, "list"))
 		return list(argv[2]);
 	if (!strcmp(what, "fill"))
 		return fill(argv[2]);
+	if (!strcmp(what, "child")) {
+		pid_t child = fork();
+		int status;
+
+		if (child < 0)
+			return errno;
+		if (!child)
+			_exit(0);
+		return waitpid(child, &status, 0) == child ? status : errno;
+	}
+	if (!strcmp(what, "thread")) {
+		pthread_t thread;
+
+		return pthread_create(&thread, NULL, nothing, NULL);
+	}
+	if (!strcmp(what, "run")) {
+		execv(argv[2], argv + 2);
+		return errno;
+	}
 	if (!strcmp(what, "fork")) {
 		/* A child that would go on for ever. */
 		if (!fork())

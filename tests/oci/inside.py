@@ -33,6 +33,23 @@ def capabilities(world: World) -> None:
         equals(json.loads(container.text())["capabilities"], 1 | 1 << 5 | 1 << 21)
 
 
+def ambient_capabilities(world: World) -> None:
+    """Programs of an ordinary user have those, and those that they start, too; without them they have none."""
+    chown, override = 1, 1 << 1
+    sets = {name: ["CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_KILL"] for name in ("bounding", "effective", "permitted")}
+    user = {"uid": 1000, "gid": 1000}
+    for ambient, expected, reads in (([], 0, 13), (["CAP_CHOWN"], chown, 13), (["CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_SYS_ADMIN"], chown | override, 0)):
+        process = {"user": user, "capabilities": {**sets, "inheritable": ambient, "ambient": ambient}}
+        bundle = world.bundle("wait", process=process)
+        (bundle / "rootfs/secret").write_text("of root\n")
+        (bundle / "rootfs/secret").chmod(0o600)
+        with world.container(bundle) as container:
+            container.until("waits")
+            equals(json.loads(ends(container.exec("guest", "describe"), 0))["capabilities"], expected, f"{ambient}")
+            ends(container.exec("guest", "cat", "/secret"), reads)
+            ends(container.exec("guest", "cat", "/secret", options=("--cap", "CAP_DAC_OVERRIDE")), 0)
+
+
 def files(world: World) -> None:
     outside = world.folder / "outside"
     outside.mkdir()
@@ -264,7 +281,7 @@ def sandbox_of_a_pod(world: World) -> None:
         equals((pod.wait(), pod.status()), (143, "stopped"))
 
 
-TESTS = [identity, capabilities, files, read_only_root, standard_input, execs, detached_execs, failing_detached_execs, terminals, mount_namespace, networks, hooks, refused, warned,
+TESTS = [identity, capabilities, ambient_capabilities, files, read_only_root, standard_input, execs, detached_execs, failing_detached_execs, terminals, mount_namespace, networks, hooks, refused, warned,
          policies, sandbox_of_a_pod]
 
 __all__ = ["TESTS", "until_gone"]

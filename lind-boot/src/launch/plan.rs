@@ -81,7 +81,7 @@ impl Plan {
         if let Some((course, seed)) = self.course {
             kernel.set_course(course, seed);
         }
-        kernel.show_allowance(line::allowance(&self.line, self.allowance));
+        kernel.show_allowance(line::allowance(&self.line).within(self.allowance));
     }
 }
 

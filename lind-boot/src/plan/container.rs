@@ -1,7 +1,7 @@
 //! A container, as the OCI runtime describes it: its root, its mounts, and the process that it
 //! starts with. The runtime has checked what the engine has asked for; the rest is checked here.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
@@ -21,6 +21,8 @@ pub struct Container {
     pub masked: Vec<PathBuf>,
     /// Files and directories that it cannot change.
     pub unchanged: Vec<PathBuf>,
+    /// The state of the overlay on its root, by name: changes go there.
+    pub overlay: Option<String>,
     /// Its host name.
     pub host_name: Option<String>,
     /// The policy that confines it, besides its mounts.
@@ -53,6 +55,12 @@ pub struct Allowance {
     pub pids: Option<u64>,
 }
 
+impl From<Allowance> for lind_kernel::Allowance {
+    fn from(Allowance { memory, cpu, pids }: Allowance) -> lind_kernel::Allowance {
+        lind_kernel::Allowance { memory, cpu, pids }
+    }
+}
+
 /// A mount.
 #[derive(Deserialize, Clone, Debug)]
 #[serde(deny_unknown_fields)]
@@ -76,6 +84,8 @@ pub enum What {
         /// Whether the mounts below it are mounted, too.
         recursive: bool,
     },
+    /// A device of the host that all may use.
+    Device(Device),
     /// A file system in memory.
     Memory {
         /// The most bytes in it.
@@ -83,6 +93,31 @@ pub enum What {
         /// The permissions of its top.
         mode: u32,
     },
+}
+
+/// The devices that know no difference between those who open them, by their names in /dev.
+#[derive(Deserialize, Clone, Copy, PartialEq, Eq, Debug)]
+#[serde(rename_all = "lowercase")]
+#[allow(missing_docs, reason = "null(4), full(4) and random(4) describe them")]
+pub enum Device {
+    Null,
+    Zero,
+    Full,
+    Random,
+    Urandom,
+}
+
+impl Device {
+    /// Its path on the host.
+    pub fn path(self) -> &'static Path {
+        Path::new(match self {
+            Device::Null => "/dev/null",
+            Device::Zero => "/dev/zero",
+            Device::Full => "/dev/full",
+            Device::Random => "/dev/random",
+            Device::Urandom => "/dev/urandom",
+        })
+    }
 }
 
 /// A process to start.
@@ -113,6 +148,8 @@ pub struct Identity {
     pub umask: u32,
     /// The capabilities that it may have; None for those of the runner.
     pub capabilities: Option<u64>,
+    /// The ones among them that an ordinary user's programs have, too.
+    pub ambient: u64,
     /// Whether no program that it runs may give it more rights.
     pub no_new_privileges: bool,
     /// Resource limits: number, soft limit, hard limit.
@@ -138,8 +175,8 @@ impl Identity {
             flags |= NO_NEW_PRIVILEGES;
         }
         let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
-        let [low, high] = halves(self.capabilities.unwrap_or(0));
-        let mut words = vec![flags, self.uid, self.gid, self.umask, low, high];
+        let mut words = vec![flags, self.uid, self.gid, self.umask];
+        words.extend([self.capabilities.unwrap_or(0), self.ambient].into_iter().flat_map(halves));
         words.extend([count(self.groups.len()), count(self.limits.len())]);
         words.extend(&self.groups);
         for &(resource, soft, hard) in &self.limits {
@@ -163,20 +200,24 @@ mod tests {
             groups: vec![7, 8],
             umask: 0o22,
             capabilities: Some(1 << 40 | 3),
+            ambient: 1 << 33 | 2,
             no_new_privileges: true,
             limits: vec![(7, 1024, u64::MAX)],
         };
-        let expected = [3, 1, 2, 0o22, 3, 1 << 8, 2, 1, 7, 8, 7, 1024, 0, u32::MAX, u32::MAX];
+        let expected = [3, 1, 2, 0o22, 3, 1 << 8, 2, 2, 2, 1, 7, 8, 7, 1024, 0, u32::MAX, u32::MAX];
         assert_eq!(identity.words(), expected);
-        assert_eq!(Identity::default().words(), [0; 8]);
+        assert_eq!(Identity::default().words(), [0; 10]);
     }
 
     #[test]
     fn mounts_are_read() {
         let text = r#"[{"guest": "/a", "read_only": true, "what": {"bind": {"source": "/b", "recursive": false}}},
-            {"guest": "/c", "read_only": false, "what": {"memory": {"size": 5, "mode": 511}}}]"#;
+            {"guest": "/c", "read_only": false, "what": {"memory": {"size": 5, "mode": 511}}},
+            {"guest": "/d", "read_only": false, "what": {"device": "urandom"}}]"#;
         let mounts: Vec<Mount> = serde_json::from_str(text).unwrap();
         assert!(matches!(&mounts[0].what, What::Bind { source, recursive: false } if source.as_os_str() == "/b"));
         assert!(matches!(mounts[1].what, What::Memory { size: Some(5), mode: 511 }));
+        assert!(matches!(mounts[2].what, What::Device(device) if device.path() == Path::new("/dev/urandom")));
+        assert!(serde_json::from_str::<Device>("\"mem\"").is_err());
     }
 }

@@ -126,18 +126,17 @@ pub fn limits(amounts: &Amounts, policy: &Policy) -> Option<Step> {
     (!settings.is_empty()).then(|| Step { settings, ..Step::new("resource_grate") })
 }
 
-/// The narrower of the limits that the host enforces and those of grates on a line.
-pub fn allowance(line: &[Step], of_host: Allowance) -> Allowance {
-    let limit = |name: &str, endless: u64, of_host: Option<u64>| {
+/// The limits of the grates on a line.
+pub fn allowance(line: &[Step]) -> Allowance {
+    let limit = |name: &str, endless: u64| {
         let settings = line.iter().filter(|step| step.grate == "resource_grate").flat_map(|step| &step.settings);
         let values = settings.filter(|setting| setting.name == name).filter_map(|setting| match &setting.value {
             Value::Amount(_, amount) => Some(amount.number),
             _ => None,
         });
-        values.filter(|&number| number < endless).chain(of_host).min()
+        values.filter(|&number| number < endless).min()
     };
-    let memory = limit("--memory", ENDLESS, of_host.memory);
-    Allowance { memory, pids: limit("--threads", COUNTLESS, of_host.pids), ..of_host }
+    Allowance { memory: limit("--memory", ENDLESS), cpu: None, pids: limit("--threads", COUNTLESS) }
 }
 
 /// The option for a limit. `disk` limits the bytes that are written to files.

@@ -18,6 +18,23 @@ pub fn settle(options: &Options, tmpfs: &[Tmpfs], volumes: &mut [Volume]) -> Res
             volume.read_only = true;
         }
     }
+    settle_states(volumes)?;
+    for overlay in volumes.iter().filter(|volume| volume.overlay.is_some()) {
+        ensure_alone(overlay, tmpfs, volumes)?;
+    }
+    ensure_hidden(volumes)
+}
+
+/// The same for a container, which may have mounts inside its overlay.
+///
+/// # Errors
+/// When its state cannot be at its path.
+pub fn settle_container(volumes: &mut [Volume]) -> Result<()> {
+    settle_states(volumes)?;
+    ensure_hidden(volumes)
+}
+
+fn settle_states(volumes: &mut [Volume]) -> Result<()> {
     for state in volumes.iter_mut().filter_map(|volume| volume.overlay.as_mut()) {
         state.make_folder()?;
         state.settle()?;
@@ -25,9 +42,11 @@ pub fn settle(options: &Options, tmpfs: &[Tmpfs], volumes: &mut [Volume]) -> Res
             state.ensure_one(true)?;
         }
     }
-    for overlay in volumes.iter().filter(|volume| volume.overlay.is_some()) {
-        ensure_alone(overlay, tmpfs, volumes)?;
-    }
+    Ok(())
+}
+
+/// Refuses a state that a volume shows.
+fn ensure_hidden(volumes: &[Volume]) -> Result<()> {
     for state in volumes.iter().filter_map(|volume| volume.overlay.as_ref()) {
         let seen = |volume: &&Volume| state.is_shown_by(&volume.host);
         if let Some(volume) = volumes.iter().find(seen) {

@@ -14,18 +14,19 @@ use super::mounts::Tree;
 use super::resolved::hidden;
 use super::root::Maker;
 use super::unchanged::Unchanged;
-use super::whole::Whole;
+use super::whole::{self, Whole};
 use super::{Contained, FIRST_OF_SESSION, Mounted, Sandbox, Surroundings};
 use crate::cli::sandbox::{How, Network, Options};
 use crate::config;
 use crate::failure::Failure;
 use crate::launch::Attendant;
 use crate::launch::denials::Denials;
-use crate::plan::container::{Allowance, Container, What};
+use crate::plan::container::{Container, What};
 use crate::plan::policy::Policy;
-use crate::plan::step::{Step, Value};
+use crate::plan::state::State;
+use crate::plan::step::{self, Setting, Step, Value};
 use crate::plan::volume::{Volume, changed};
-use crate::plan::{line, live, own_grates, relative};
+use crate::plan::{line, live, overlaid, own_grates, relative};
 
 /// Runs the first program of a container, which gets `preserved` descriptors behind the standard
 /// ones. `attend` makes the attendant from the surroundings of its processes, and the runner ends
@@ -48,8 +49,7 @@ pub fn run_container(
         ..Options::default()
     };
     let mut sandbox = Sandbox::of_container(container, &options)?;
-    let Allowance { memory, cpu, pids } = container.allowance;
-    let allowance = lind_kernel::Allowance { memory, cpu, pids };
+    let allowance = container.allowance.into();
     sandbox.contained = Some(Contained { files: container.files, allowance, ended, mounted });
     let surroundings = sandbox.surroundings()?;
     let denials = sandbox.denials(&options)?;
@@ -60,7 +60,8 @@ pub fn run_container(
 impl Sandbox {
     fn of_container(container: &Container, options: &Options) -> Result<Sandbox> {
         let image = config::root(Some(&container.root))?;
-        let volumes = volumes(container, &image)?;
+        let mut volumes = volumes(container, &image)?;
+        overlaid::settle_container(&mut volumes)?;
         let may_change = changed(&volumes);
         let policy = match &container.policy {
             Some(name) => Policy::named(name, &may_change)?,
@@ -71,11 +72,19 @@ impl Sandbox {
         let maker = Maker::choose(How::Bind)?;
         let unchanged = Unchanged::find([], &volumes, &[])?;
         let mut grates = line::grates(options, &policy, &volumes, (unchanged.settings(), None, None))?;
-        grates.extend(container.seccomp.as_deref().map(profile));
-        let own_grates = own_grates::words(&options.grate, &[])?;
-        let masked = container.masked.iter().cloned().chain(hidden(&volumes)?).collect();
+        let masked: Vec<PathBuf> = container.masked.iter().cloned().chain(hidden(&volumes)?).collect();
+        if let Some(overlay) = grates.iter_mut().find(|step| step.grate == "overlay_grate") {
+            let passes = whole::places(
+                &image,
+                container.mounts.iter().map(|mount| &mount.guest).chain(&masked).chain(&container.unchanged),
+            )?;
+            overlay.settings.extend(passes.into_iter().map(|path| Setting::new("--pass", Value::text(path))));
+        }
+        let mut own_grates = own_grates::words(&options.grate, &[])?;
+        // The nearest to the programs: the profile is about these alone.
+        own_grates.extend(step::words(container.seccomp.as_deref().map(profile).as_slice()));
         let whole = Whole {
-            read_only: container.read_only || policy.read_only,
+            read_only: container.read_only || container.overlay.is_some() || policy.read_only,
             mounts: container.mounts.clone(),
             masked,
             unchanged: container.unchanged.clone(),
@@ -105,12 +114,15 @@ impl Sandbox {
 /// The grate for a seccomp profile, in which the engine has resolved what depends on capabilities.
 fn profile(file: &Path) -> Step {
     let step = Step::new("seccomp_grate").with("--docker", Value::host(file, Use::Reads));
-    step.with("--capabilities", Value::text("none")).with("--lines", Value::text("0"))
+    let step = step.with("--capabilities", Value::text("none")).with("--lines", Value::text("0"));
+    Step { ends: true, ..step.with("--started", Value::Flag) }
 }
 
 /// The root and the directories that are mounted in it, for the checks of what a guest may see.
 fn volumes(container: &Container, root: &Path) -> Result<Vec<Volume>> {
-    let of_root = Volume { host: root.to_owned(), guest: "/".into(), read_only: container.read_only, overlay: None };
+    let overlay = container.overlay.as_ref().map(|name| State::parse(name.as_ref())).transpose()?;
+    let read_only = container.read_only || overlay.is_some();
+    let of_root = Volume { host: root.to_owned(), guest: "/".into(), read_only, overlay };
     let mut volumes = vec![of_root];
     for mount in &container.mounts {
         let What::Bind { source, .. } = &mount.what else { continue };

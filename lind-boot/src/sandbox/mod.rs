@@ -260,6 +260,8 @@ pub struct Surroundings {
     pub places: Vec<(PathBuf, PathBuf)>,
     /// The rules that can be changed.
     pub rules: Live,
+    /// The limits of all of them together.
+    pub allowance: Allowance,
 }
 
 /// Access to what the grates of a session count and keep.
@@ -290,6 +292,7 @@ impl Sandbox {
             workdir: self.workdir.clone(),
             places: self.tree.volumes.iter().map(|volume| (volume.host.clone(), volume.guest.clone())).collect(),
             rules: Live::of(&self.grates, self.changed_volumes()),
+            allowance: line::allowance(&self.grates),
         })
     }
 

@@ -74,13 +74,20 @@ impl Whole {
 /// Copies the mount of a file or directory of the host, without attaching it. None for a file
 /// system in memory.
 fn opened(mount: &Mount) -> Result<Option<Opened>> {
-    let What::Bind { source, recursive } = &mount.what else { return Ok(None) };
+    let (source, recursive) = match &mount.what {
+        What::Bind { source, recursive } => (source.as_path(), *recursive),
+        What::Device(device) => (device.path(), false),
+        What::Memory { .. } => return Ok(None),
+    };
     let shown = || format!("{} for {}", source.display(), mount.guest.display());
     let place = open(CWD, source).with_context(shown)?;
     let kind = FileType::from_raw_mode(rustix::fs::fstat(&place)?.st_mode);
-    let flags = if *recursive { CLONE } else { CLONE - OpenTreeFlags::AT_RECURSIVE };
+    let flags = if recursive { CLONE } else { CLONE - OpenTreeFlags::AT_RECURSIVE };
     let tree = open_tree(&place, c"", flags).with_context(shown)?;
-    lind_kernel::restrict_mount(tree.as_fd(), mount.read_only, *recursive).with_context(shown)?;
+    // A device that does not count cannot be opened.
+    if !matches!(mount.what, What::Device(_)) {
+        lind_kernel::restrict_mount(tree.as_fd(), mount.read_only, recursive).with_context(shown)?;
+    }
     Ok(Some(Opened { tree, kind }))
 }
 
@@ -99,6 +106,34 @@ fn over(at: &OwnedFd, data: &str, read_only: bool) -> Result<()> {
     let flags = if read_only { flags | MountFlags::RDONLY } else { flags };
     mount("tmpfs", format!("/proc/self/fd/{}", at.as_raw_fd()), "tmpfs", flags, Some(data.as_c_str()))
         .context("cannot mount a tmpfs")
+}
+
+/// The places in a root of paths that may lead over links. Of a path that does not exist yet the
+/// rest is kept as it is. Paths that cages have of their own are left out.
+///
+/// # Errors
+/// A root that cannot be opened.
+pub fn places<'a>(root: &Path, paths: impl Iterator<Item = &'a PathBuf>) -> Result<Vec<PathBuf>> {
+    let top = open(CWD, root).with_context(|| root.display().to_string())?;
+    let own = [Path::new("/dev"), Path::new("/proc"), Path::new("/sys"), Path::new("/")];
+    let mut all: Vec<PathBuf> = paths.map(|path| place(&top, root, path)).collect();
+    all.retain(|path| path != own[3] && !own[..3].iter().any(|own| path.starts_with(own)));
+    all.sort();
+    all.dedup();
+    Ok(all)
+}
+
+fn place(top: &OwnedFd, root: &Path, path: &Path) -> PathBuf {
+    for above in path.ancestors() {
+        let Ok(found) = find(top, above) else { continue };
+        let found = std::fs::read_link(format!("/proc/self/fd/{}", found.as_raw_fd()));
+        let inside = found.ok().and_then(|found| Some(Path::new("/").join(found.strip_prefix(root).ok()?)));
+        if let (Some(inside), Ok(rest)) = (inside, path.strip_prefix(above)) {
+            // Joined with nothing, it would end with a slash.
+            return if rest.as_os_str().is_empty() { inside } else { inside.join(rest) };
+        }
+    }
+    path.to_owned()
 }
 
 /// Opens a path inside the root.
@@ -184,5 +219,8 @@ mod tests {
         let error = point(&top, Path::new("/run"), FileType::RegularFile).unwrap_err();
         assert!(error.to_string().contains("cannot be mounted on each other"), "{error}");
         assert!(existing(&top, Path::new("/run/secrets/token/x")).unwrap().is_none());
+        let paths = ["/var/run/secrets/token", "/var/run/new/file", "/up/made", "/proc/x", "/"].map(PathBuf::from);
+        let expected = ["/made", "/run/new/file", "/run/secrets/token"].map(PathBuf::from);
+        assert_eq!(places(&root.canonicalize().unwrap(), paths.iter()).unwrap(), expected);
     }
 }

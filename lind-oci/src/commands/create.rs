@@ -76,6 +76,7 @@ fn facts(config: &Config, mapped: &Mapped, id: &str, bundle: &Path) -> Facts {
         is_started: false,
         is_pod: mapped.is_pod,
         group: None,
+        resources: config.linux.resources.clone(),
         hooks: Hooks::default(),
         process: mapped.process.clone(),
         mounts: mapped.mounts.clone(),

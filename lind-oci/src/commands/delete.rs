@@ -5,6 +5,7 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 
 use super::Context;
+use super::end::end;
 use crate::cli::Delete;
 use crate::hooks;
 use crate::state::{Container, Status};
@@ -55,7 +56,7 @@ pub fn remove(container: &mut Container) {
         let _ = group.freeze(false);
     }
     if let Some(runner) = container.runner() {
-        runner.kill();
+        end(container, runner);
         runner.wait(PATIENCE);
     }
     group.kill();

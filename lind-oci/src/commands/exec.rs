@@ -156,10 +156,10 @@ fn process(container: &Container, exec: &Exec) -> Result<Process> {
     process.user.umask = Some(number("umask"));
     process.user.additional_gids = exec.additional_gids.clone();
     if let Some(set) = own["identity"]["capabilities"].as_u64() {
-        let names = mapping::capabilities::names();
-        let held = (0..).zip(names).filter(|(number, _)| set >> number & 1 == 1).map(|(_, name)| name);
-        let bounding = held.chain(exec.cap.iter().cloned()).collect();
-        process.capabilities = Some(Capabilities { bounding, ..Capabilities::default() });
+        let with = |set: u64| mapping::capabilities::of_set(set).chain(exec.cap.iter().cloned()).collect();
+        let ambient = own["identity"]["ambient"].as_u64().unwrap_or(0);
+        process.capabilities =
+            Some(Capabilities { bounding: with(set), ambient: with(ambient), ..Capabilities::default() });
     }
     Ok(process)
 }
@@ -174,7 +174,8 @@ mod tests {
     fn a_command_is_like_the_containers_process() {
         let words = ["lind-oci", "exec", "-e", "A=2", "-u", "5", "--cwd", "/w", "id", "b", "-c"].map(Into::into);
         let crate::cli::Command::Exec(exec) = crate::cli::parse(&words).unwrap().0.command else { panic!() };
-        let identity = json!({"uid": 1, "gid": 2, "umask": 18, "capabilities": 33, "no_new_privileges": true});
+        let identity =
+            json!({"uid": 1, "gid": 2, "umask": 18, "capabilities": 33, "ambient": 1, "no_new_privileges": true});
         let own = json!({"argv": ["a"], "env": ["A=1", "B=1"], "cwd": "/", "identity": identity});
         let folder = tempfile::tempdir().unwrap();
         let global = crate::cli::Global { root: Some(folder.path().into()), ..Default::default() };
@@ -183,7 +184,11 @@ mod tests {
         let process = process(&container, &exec).unwrap();
         assert_eq!((process.args, process.env), (vec!["b".into(), "-c".into()], vec!["B=1".into(), "A=2".into()]));
         assert_eq!((process.user.uid, process.user.gid, process.cwd.as_str()), (5, 2, "/w"));
-        assert_eq!(process.capabilities.unwrap().bounding, ["CAP_CHOWN", "CAP_KILL"]);
+        let sets = process.capabilities.unwrap();
+        assert_eq!(
+            (sets.bounding, sets.ambient),
+            (vec!["CAP_CHOWN".into(), "CAP_KILL".into()], vec!["CAP_CHOWN".into()])
+        );
         assert!(process.no_new_privileges);
     }
 }

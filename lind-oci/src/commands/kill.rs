@@ -4,6 +4,7 @@ use anyhow::{Result, bail};
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::Context;
+use super::end::end;
 use crate::cli::Kill;
 use crate::control::Runner;
 use crate::signals::KILL;
@@ -23,7 +24,7 @@ pub fn kill(context: &Context<'_>, kill: &Kill) -> Result<()> {
     let status = container.status();
     if kill.signal == KILL {
         // In any state of the runner. Everything in the container ends with it.
-        process.kill();
+        end(&container, process);
         let group = container.facts.group.clone().unwrap_or_default();
         if status == Status::Paused {
             let _ = group.freeze(false);

@@ -8,6 +8,8 @@ use serde_json::{Value, json};
 use super::{Context, print};
 use crate::cli::{Events, Update};
 use crate::config::Resources;
+use crate::control::Runner;
+use crate::mapping;
 use crate::prometheus::{self, Labels};
 use crate::state::{Container, Status};
 
@@ -27,15 +29,30 @@ pub fn pause(context: &Context<'_>, id: &str, freezes: bool) -> Result<()> {
     container.facts.group.clone().unwrap_or_default().freeze(freezes)
 }
 
-/// Changes the limits of a container.
+/// Changes the limits of a container, which it sees in its /sys/fs/cgroup.
 ///
 /// # Errors
 /// When there is no such container; a limit that the host does not take.
 pub fn update(context: &Context<'_>, update: &Update) -> Result<()> {
-    let container = context.states.find(&update.id)?;
-    ensure!(container.status() != Status::Stopped, "container not running");
-    let resources = resources(update)?;
-    container.facts.group.clone().unwrap_or_default().limit(&resources, context.log)
+    let mut given = resources(update)?;
+    let mut container = context.states.find(&update.id)?;
+    let _lock = container.lock()?;
+    container.refresh()?;
+    let status = container.status();
+    ensure!(status != Status::Stopped, "container not running");
+    let whole = container.facts.resources.clone().updated(&given);
+    if given.cpu.quota.is_some() || given.cpu.period.is_some() {
+        // The host takes the two together.
+        (given.cpu.quota, given.cpu.period) = (whole.cpu.quota, whole.cpu.period);
+    }
+    container.facts.group.clone().unwrap_or_default().limit(&given, context.log)?;
+    container.facts.resources = whole;
+    container.keep()?;
+    if container.facts.is_pod || status == Status::Creating {
+        return Ok(());
+    }
+    let shown = mapping::shown_limits(&container.facts.resources);
+    Runner::of(&container.socket())?.show_limits(&shown, status == Status::Paused)
 }
 
 fn resources(update: &Update) -> Result<Resources> {

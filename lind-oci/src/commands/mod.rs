@@ -3,6 +3,7 @@
 mod create;
 mod delete;
 mod describe;
+mod end;
 mod exec;
 mod front;
 mod kill;

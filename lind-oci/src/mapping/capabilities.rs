@@ -66,6 +66,11 @@ pub fn names() -> Vec<String> {
     NAMES.iter().map(|name| format!("CAP_{name}")).collect()
 }
 
+/// The names in a set.
+pub fn of_set(set: u64) -> impl Iterator<Item = String> {
+    (0..).zip(names()).filter(move |(number, _)| set >> number & 1 == 1).map(|(_, name)| name)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -7,20 +7,6 @@ use anyhow::{Result, bail, ensure};
 use crate::config::{Linux, Namespace};
 use crate::network::Network;
 
-/// The device nodes that each cage has.
-const DEVICES: [&str; 10] = [
-    "/dev/null",
-    "/dev/zero",
-    "/dev/full",
-    "/dev/random",
-    "/dev/urandom",
-    "/dev/tty",
-    "/dev/console",
-    "/dev/ptmx",
-    "/dev/fd",
-    "/dev/pts/ptmx",
-];
-
 /// Settings that a cage has of its own, so that they have no effect.
 const OWN_SETTINGS: [&str; 10] = [
     "kernel.msgmax",
@@ -57,9 +43,6 @@ pub fn check(linux: &Linux, warnings: &mut Vec<String>) -> Result<Vec<(String, S
     let has_users = linux.namespaces.iter().any(|namespace| namespace.kind == "user");
     if has_users || !linux.uid_mappings.is_empty() || !linux.gid_mappings.is_empty() {
         none("uidMappings", "ids in a cage are those of the host's files");
-    }
-    for device in linux.devices.iter().filter(|device| !DEVICES.iter().any(|known| device.path.as_os_str() == *known)) {
-        none("devices", &format!("a cage has no {}", device.path.display()));
     }
     for (what, is_there) in [
         ("intelRdt", linux.intel_rdt.is_some()),
@@ -116,10 +99,6 @@ mod tests {
     #[test]
     fn what_has_no_effect_is_warned_about() {
         for (text, what) in [
-            (
-                r#"{"devices": [{"path": "/dev/null"}, {"path": "/dev/fuse"}]}"#,
-                "devices: has no effect; a cage has no /dev/fuse",
-            ),
             (r#"{"intelRdt": {}}"#, "intelRdt"),
             (r#"{"personality": {}}"#, "personality"),
             (r#"{"timeOffsets": {}}"#, "timeOffsets"),

@@ -3,11 +3,13 @@
 
 mod allowance;
 pub mod capabilities;
+mod devices;
 mod linux;
 mod mounts;
 pub mod process;
 pub mod seccomp;
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::os::fd::AsRawFd as _;
 use std::path::{Path, PathBuf};
@@ -19,6 +21,7 @@ use crate::config::{Config, Process};
 use crate::network::{self, Network};
 use crate::pod;
 use crate::program::View;
+pub use allowance::of as shown_limits;
 
 /// The prefix of our annotations.
 const OURS: &str = "run.lind.";
@@ -64,7 +67,9 @@ pub fn map(config: &Config, bundle: &Path) -> Result<Mapped> {
     let root = config.root.as_ref().context("root: is missing")?;
     let rootfs = bundle.join(&root.path);
     let rootfs = rootfs.canonicalize().with_context(|| format!("root.path: {}", rootfs.display()))?;
-    let (mounted, bound) = mounts::map(&config.mounts, bundle, &mut warnings)?;
+    let (mut mounted, bound) = mounts::map(&config.mounts, bundle, &mut warnings)?;
+    // Over the mounts, which are theirs to be in.
+    mounted.extend(devices::map(&config.linux.devices, &mut warnings)?);
     let settings = linux::check(&config.linux, &mut warnings)?;
     let view = View { root: &rootfs, mounts: bound.clone() };
     let process = config.process.as_ref().context("process: is missing, and a container has one")?;
@@ -80,14 +85,18 @@ pub fn map(config: &Config, bundle: &Path) -> Result<Mapped> {
     if config.domainname.is_some() {
         warnings.push("domainname: has no effect; a cage has a host name alone".to_owned());
     }
-    let (policy, grates) = annotated(config)?;
+    let Annotated { policy, grates, overlay } = annotated(config)?;
+    ensure!(
+        overlay.is_none() || !root.readonly,
+        "root.readonly: a root with an overlay is one to be changed; leave it out, or the annotation run.lind.overlay"
+    );
     let ahead: Vec<PathBuf> = module.iter().filter_map(path_of).collect();
     let process_json = process::map(process, &view)?;
     let container = json!({
         "root": rootfs, "read_only": root.readonly, "mounts": mounted, "masked": paths(&config.linux.masked_paths),
-        "unchanged": paths(&config.linux.readonly_paths), "host_name": host_name, "policy": policy, "grates": grates,
+        "unchanged": paths(&config.linux.readonly_paths), "host_name": host_name, "policy": policy, "grates": grates, "overlay": overlay,
         "ahead": ahead, "files": process::files(process), "terminal": process.terminal, "process": process_json,
-        "allowance": allowance::of(&config.linux.resources),
+        "allowance": shown_limits(&config.linux.resources),
     });
     Ok(Mapped {
         container,
@@ -121,24 +130,36 @@ fn ensure_supported(config: &Config) -> Result<()> {
     Ok(())
 }
 
-/// The policy and the grates of the annotations. They may come from somebody who may not read the
-/// host's files, so none is named here.
-fn annotated(config: &Config) -> Result<(Option<&str>, Vec<&str>)> {
-    let (mut policy, mut grates) = (None, Vec::new());
+/// The annotations that are ours.
+#[derive(Default)]
+struct Annotated<'a> {
+    policy: Option<&'a str>,
+    grates: Vec<&'a str>,
+    overlay: Option<&'a str>,
+}
+
+/// Reads the annotations. They may come from somebody who may not read the host's files, so none is
+/// named here.
+fn annotated(config: &Config) -> Result<Annotated<'_>> {
+    let mut ours = Annotated::default();
     for (name, text) in config.annotations.iter().filter(|(name, _)| name.starts_with(OURS)) {
-        match name.strip_prefix(OURS) {
-            Some("policy") => policy = Some(text.as_str()).filter(|text| !text.is_empty()),
-            Some("grates") => {
-                grates = text.split([';', '\n']).map(str::trim).filter(|grate| !grate.is_empty()).collect()
-            }
-            Some("overlay") => bail!(
-                "annotation {name}: not supported; changes are in the layer that the engine has made for the container"
-            ),
-            _ => bail!("annotation {name}: unknown; there are run.lind.policy and run.lind.grates"),
-        }
         ensure!(!text.contains(['/', '\\']), "annotation {name}: names a file of the host, which annotations cannot");
+        let given = Some(text.as_str()).filter(|text| !text.is_empty());
+        match name.strip_prefix(OURS) {
+            Some("policy") => ours.policy = given,
+            Some("overlay") => ours.overlay = given,
+            Some("grates") => {
+                ours.grates = text.split([';', '\n']).map(str::trim).filter(|grate| !grate.is_empty()).collect();
+            }
+            _ => bail!("annotation {name}: unknown; there are run.lind.policy, run.lind.grates and run.lind.overlay"),
+        }
     }
-    Ok((policy, grates))
+    Ok(ours)
+}
+
+/// Whether the changes of a container go to an overlay.
+pub fn has_overlay(annotations: &BTreeMap<String, String>) -> bool {
+    annotations.get("run.lind.overlay").is_some_and(|name| !name.is_empty())
 }
 
 #[cfg(test)]
@@ -193,7 +214,8 @@ mod tests {
             (json!({"process": {"args": []}}), "process.args"),
             (json!({"hostname": "x".repeat(65)}), "hostname"),
             (json!({"annotations": {"run.lind.policy": "/etc/shadow"}}), "names a file of the host"),
-            (json!({"annotations": {"run.lind.overlay": "x"}}), "not supported"),
+            (json!({"annotations": {"run.lind.overlay": "../x"}}), "names a file of the host"),
+            (json!({"annotations": {"run.lind.overlay": "x"}, "root": {"readonly": true}}), "root.readonly"),
             (json!({"annotations": {"run.lind.polcy": "x"}}), "unknown"),
         ] {
             let error = format!("{:#}", mapped(more.clone()).unwrap_err());
@@ -202,12 +224,15 @@ mod tests {
     }
 
     #[test]
-    fn annotations_choose_the_policy_and_grates() {
-        let more = json!({"annotations": {"run.lind.policy": "readonly", "run.lind.grates": "a_grate --x; b_grate", "other": "/"}});
+    fn annotations_choose_the_policy_the_grates_and_the_overlay() {
+        let more = json!({"annotations": {"run.lind.policy": "readonly", "run.lind.grates": "a_grate --x; b_grate",
+            "run.lind.overlay": "fix:try", "other": "/"}});
         let container = mapped(more).unwrap().container;
         assert_eq!(
             (&container["policy"], &container["grates"]),
             (&json!("readonly"), &json!(["a_grate --x", "b_grate"]))
         );
+        assert_eq!(container["overlay"], "fix:try");
+        assert_eq!(mapped(json!({"annotations": {"run.lind.overlay": ""}})).unwrap().container["overlay"], Value::Null);
     }
 }

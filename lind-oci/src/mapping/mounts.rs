@@ -77,7 +77,7 @@ pub fn map(mounts: &[Mount], bundle: &Path, warnings: &mut Vec<String>) -> Resul
 
 /// Whether a path is below /dev, and its name there is none of those that the kernel of cages has.
 /// Only /dev/shm can be one of the host's instead.
-fn is_in_dev(guest: &Path) -> bool {
+pub fn is_in_dev(guest: &Path) -> bool {
     let name = guest.strip_prefix("/dev").ok().and_then(|rest| rest.components().next());
     name.is_some_and(|name| !DEVICES.iter().any(|own| name.as_os_str() == *own))
 }
@@ -111,7 +111,7 @@ fn bytes(text: &str) -> Option<Option<u64>> {
 }
 
 /// An absolute path without `.` and `..`.
-fn clean(path: &Path) -> PathBuf {
+pub fn clean(path: &Path) -> PathBuf {
     let mut clean = PathBuf::from("/");
     for part in path.components() {
         match part {

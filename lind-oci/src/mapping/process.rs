@@ -58,11 +58,15 @@ pub fn map(process: &Process, view: &View<'_>) -> Result<Value> {
         true => capabilities::set(&sets.effective),
         false => capabilities::set(&sets.bounding),
     });
+    // As on Linux, a program has none of them beyond the bounding set.
+    let ambient = process.capabilities.as_ref().map_or(0, |sets| capabilities::set(&sets.ambient));
+    let ambient = ambient & capabilities.unwrap_or(0);
     Ok(json!({
         "argv": process.args, "env": env, "cwd": process.cwd,
         "identity": {
             "uid": user.uid, "gid": user.gid, "groups": user.additional_gids, "umask": user.umask.unwrap_or(UMASK) & 0o777,
-            "capabilities": capabilities, "no_new_privileges": process.no_new_privileges, "limits": limits(&process.rlimits)?,
+            "capabilities": capabilities, "ambient": ambient, "no_new_privileges": process.no_new_privileges,
+            "limits": limits(&process.rlimits)?,
         },
     }))
 }
@@ -139,11 +143,11 @@ mod tests {
         let value = mapped(
             r#"{"args": ["a", "b"], "cwd": "/c", "env": ["X=1", "bad"], "noNewPrivileges": true,
             "user": {"uid": 1, "gid": 2, "umask": 23, "additionalGids": [3]},
-            "capabilities": {"bounding": ["CAP_KILL"], "effective": []},
+            "capabilities": {"bounding": ["CAP_KILL", "CAP_CHOWN"], "effective": [], "ambient": ["CAP_CHOWN", "CAP_FOWNER"]},
             "rlimits": [{"type": "RLIMIT_NOFILE", "soft": 5, "hard": 18446744073709551615}]}"#,
         )
         .unwrap();
-        let identity = json!({"uid": 1, "gid": 2, "groups": [3], "umask": 23, "capabilities": 32, "no_new_privileges": true,
+        let identity = json!({"uid": 1, "gid": 2, "groups": [3], "umask": 23, "capabilities": 33, "ambient": 1, "no_new_privileges": true,
             "limits": [[7, 5, u64::MAX]]});
         assert_eq!(value, json!({"argv": ["a", "b"], "cwd": "/c", "env": ["X=1", "HOME=/"], "identity": identity}));
         let value = mapped(r#"{"args": ["a"], "cwd": "/", "env": ["HOME=/h"]}"#).unwrap();

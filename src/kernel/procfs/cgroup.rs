@@ -25,6 +25,20 @@ pub struct Allowance {
     pub pids: Option<u64>,
 }
 
+impl Allowance {
+    /// The narrower of each of two limits.
+    #[must_use]
+    pub fn within(self, other: Allowance) -> Allowance {
+        let least = |one: Option<u64>, other: Option<u64>| one.into_iter().chain(other).min();
+        let share = |&(quota, period): &(u64, u64)| u128::from(quota) * u128::from(PERIOD) / u128::from(period.max(1));
+        Allowance {
+            memory: least(self.memory, other.memory),
+            cpu: self.cpu.into_iter().chain(other.cpu).min_by_key(share),
+            pids: least(self.pids, other.pids),
+        }
+    }
+}
+
 /// The period of a limit of processor time where there is none, in microseconds.
 const PERIOD: u64 = 100_000;
 

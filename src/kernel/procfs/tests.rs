@@ -245,6 +245,10 @@ fn limits_are_where_programs_look_for_them() {
             (group("memory.max"), group("pids.max"), group("cpu.max")),
             lines("67108864", "20", "150000 100000")
         );
+        let narrower = crate::Allowance { memory: Some(1 << 20), cpu: Some((60_000, 50_000)), pids: None };
+        w.kernel.show_allowance(allowance.within(narrower));
+        assert_eq!((group("memory.max"), group("pids.max"), group("cpu.max")), lines("1048576", "20", "60000 50000"));
+        assert_eq!(narrower.within(allowance), allowance.within(narrower));
         assert_eq!(group("cgroup.procs"), format!("{}\n", w.thread.cage.id.0));
         let child = w.sibling();
         let child_id = child.thread.cage.id.0.to_string();

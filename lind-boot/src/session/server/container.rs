@@ -9,9 +9,11 @@ use anyhow::{Context, Result, ensure};
 use lind_abi::{CageId, Errno};
 use lind_kernel::cage::Status;
 use lind_kernel::cage::signal;
+use serde::Deserialize as _;
 use serde_json::{Value, json};
 
 use super::Server;
+use crate::plan::container::Allowance;
 use crate::session::request::Line;
 use crate::session::wire::FILES;
 
@@ -53,6 +55,7 @@ impl Server {
                 self.tell(client, &described);
                 Some(Ok(()))
             }
+            "limits" => Some(self.show_limits(client, value)),
             "signal" if value["every"].as_bool() == Some(true) => Some(self.signal_every(client, value)),
             _ => None,
         }
@@ -84,6 +87,14 @@ impl Server {
     fn signal_every(&mut self, client: u64, value: &Value) -> Result<()> {
         let number = value["signal"].as_u64().and_then(|number| u8::try_from(number).ok());
         signal::to_programs(&self.kernel, number.context("signal")?);
+        self.tell(client, &json!({"done": true}));
+        Ok(())
+    }
+
+    /// Shows other limits of the host in /sys/fs/cgroup.
+    fn show_limits(&mut self, client: u64, value: &Value) -> Result<()> {
+        let of_host = Allowance::deserialize(&value["limits"]).context("limits")?;
+        self.kernel.show_allowance(self.about.surroundings.allowance.within(of_host.into()));
         self.tell(client, &json!({"done": true}));
         Ok(())
     }
