@@ -16,6 +16,8 @@ from typing import Any
 TOP = Path(__file__).resolve().parents[2]
 OCI = TOP / "target" / "release" / "lind-oci"
 SECONDS = 60
+# The end of our containers' names, by which their control groups are told from those of others.
+OWN = f"-test-{os.getpid()}"
 
 
 class Failed(Exception):
@@ -87,7 +89,7 @@ class World:
     def container(self, bundle: Path, *options: str, start: bool = True) -> Iterator[Container]:
         """A container with its output in a file. It is deleted at the end, whatever has happened."""
         self.number += 1
-        container = Container(self, f"c{self.number}", bundle)
+        container = Container(self, f"c{self.number}{OWN}", bundle)
         try:
             container.create(*options)
             if start:
@@ -186,9 +188,9 @@ def subreaper() -> None:
 
 
 def groups() -> list[Path]:
-    """The directories of containers' groups on this host."""
+    """The directories of our containers' groups on this host."""
     top = Path("/sys/fs/cgroup")
-    return sorted(path for pattern in ("lind-oci/*", "*/lind-oci/*") for path in top.glob(pattern) if path.is_dir())
+    return sorted(path for pattern in ("lind-oci/*", "*/lind-oci/*") for path in top.glob(pattern) if path.is_dir() and path.name.endswith(OWN))
 
 
 def terminal(path: Path) -> socket.socket:
