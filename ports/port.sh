@@ -75,7 +75,7 @@ choose() {
 	title=$name
 	if [ "$side" != native ]; then
 		export CC=lind-cc CXX=lind-c++ AR=$TRIPLE-ar RANLIB=$TRIPLE-ranlib NM=$TRIPLE-nm STRIP=true LD=$TRIPLE-ld
-		export CFLAGS="-O2 -w" LDFLAGS="-static -Wl,--strip-debug" HOST="--host=$TRIPLE --build=$(uname -m)-linux-gnu" CONFIG_SITE="$here/config.site"
+		export CFLAGS="-O2 -w" LDFLAGS="-Wl,--no-export-dynamic -Wl,--strip-debug" HOST="--host=$TRIPLE --build=$(uname -m)-linux-gnu" CONFIG_SITE="$here/config.site"
 		[ "$side" = cage ] || title="$name (--fork=$side)"
 	else
 		title="$name (native)"

@@ -51,7 +51,7 @@ LINKER_PAIRED_DROPPED = {
 }
 LINKER_DROPPED = {
     "--start-group", "--end-group", "-(", "-)", "--warn-common", "--sort-common",
-    "--no-export-dynamic", "--eh-frame-hdr", "--no-eh-frame-hdr",
+    "--eh-frame-hdr", "--no-eh-frame-hdr",
     "-Bsymbolic", "-Bsymbolic-functions", "-static", "-dn", "-dy", "-pie", "--pie", "-no-pie", "--no-pie", "--relax",
     "--no-relax", "--no-undefined", "--no-allow-shlib-undefined", "--allow-shlib-undefined", "-nostdlib", "-N", "-n",
     "--no-copy-dt-needed-entries", "--copy-dt-needed-entries", "--enable-new-dtags", "--disable-new-dtags", "-O1",
@@ -89,6 +89,7 @@ class Request:
         self.partial = False  # -r
         self.shared = False  # the output is a shared library
         self.dynamic = False  # -rdynamic: libraries find the program's names, and more can be joined
+        self.closed = False  # --no-export-dynamic: not even with -rdynamic
         self.static = False  # -static: no shared libraries
         self.as_needed = False  # libraries that nothing refers to are not needed
         self.soname = ""
@@ -266,6 +267,7 @@ def link_flags(inputs: list[tuple[str, str]], request: Request) -> list[tuple[st
             pass
         else:
             out.append(("flag", word))
+    request.dynamic = request.dynamic and not request.closed
     return out
 
 
@@ -275,6 +277,8 @@ def of_libraries(option: str, value: str, request: Request) -> bool:
         request.shared = True
     elif option in LINKER_DYNAMIC:
         request.dynamic = True
+    elif option == "--no-export-dynamic":
+        request.closed = True
     elif option in ("--as-needed", "--no-as-needed"):
         request.as_needed = option == "--as-needed"
     elif option in LINKER_SONAME:

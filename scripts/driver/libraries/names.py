@@ -1,13 +1,15 @@
 """Binds the names of a program and its libraries, so that one link can have all of them.
 
 A definition of a library gets the library's name behind its own, and so does each use. So libraries
-do not see each other's names, but where one needs another; and each means itself first.
-Three kinds keep their names:
+do not see each other's names, but where one needs another; and each means itself first. Two kinds
+keep their names:
 
 - what C++ defines wherever it is used (inline functions, templates, types' names) and takes for one
   in all of a program;
-- weak definitions that the program replaces;
-- of the libraries that the program needs, a weak alias lets the program say the name alone.
+- weak definitions that the program replaces.
+
+The names of libraries that the program needs are there without the library's name too, as weak
+aliases.
 """
 
 from __future__ import annotations

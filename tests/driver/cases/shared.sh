@@ -100,6 +100,13 @@ lind-link more.wasm libwhole.so
 yes" ]
 lind-link opens.cwasm libwhole.so
 [ "$(opens opens.cwasm ./libwhole.so)" = yes ]
+# A name without a slash: that of a library in the program, or of a file in LD_LIBRARY_PATH or /lib.
+mkdir -p some lib
+cp libld.so some/libfile.so
+cp libld.so lib/libfile2.so
+[ "$(opens -e LD_LIBRARY_PATH=/none:/some more.wasm libfile.so libfile2.so)" = "yes
+yes" ]
+[ "$(opens more.wasm libfile.so)" = 'libfile.so: cannot open shared object file: No such file or directory' ]
 # A library that was made again is another one, until it is joined again.
 lind-cc -shared -DNEW one.c -o libwhole.so
 opens opens.cwasm ./libwhole.so | grep -q 'has another version of libwhole.so'
@@ -112,6 +119,9 @@ fails lind-link opens.wasm one.c 2>err
 grep -q 'not a shared library for cages' err
 fails lind-link opens.wasm 2>err
 grep -q 'give a program, and a library' err
+# -Wl,--no-export-dynamic takes -rdynamic back.
+lind-cc -Wl,--no-export-dynamic -rdynamic opens.c -o closed.wasm
+[ ! -e closed.link ]
 # A program that opens none keeps nothing, and one without a table says what to do.
 lind-cc -rdynamic one.c two.c main.c -o plain.wasm
 [ ! -e plain.link ]
