@@ -103,7 +103,7 @@ _Noreturn void differs(const struct client *client, const struct lind_call *c, c
 		lind_log("  the record has %llu: %s = %s", (unsigned long long)r->number, call, result);
 	} else
 		lind_log("  the record has no more of it");
-	exit(125);
+	living_end(125);
 }
 
 /* Stops where the user said. */
@@ -121,7 +121,7 @@ _Noreturn static void stop(const struct client *client, const struct lind_call *
 	lind_log(
 	    "stopped before call %llu: cage %u is about to make %s", (unsigned long long)r->number, client->cage, call);
 	fds_show(client->fds);
-	exit(0);
+	living_end(0);
 }
 
 /* The record ends before the program: either the recording did, or the program was running when the
@@ -134,7 +134,8 @@ static int64_t no_more(const struct client *client, const struct lind_call *c)
 
 	if (!ending || !ending->whole) {
 		show_last();
-		lind_die("the recording ended here: %.400s", reason);
+		lind_log("the recording ended here: %.400s", reason);
+		living_end(125);
 	}
 	if (client->cage == first_cage)
 		differs(client, c, NULL, "");
@@ -425,6 +426,8 @@ static struct client *new_client(uint64_t cage, bool beside)
 	client->cage = (uint32_t)cage;
 	client->beside = beside;
 	client->next = read_first(log, client->cage);
+	if (!beside)
+		living_add(client->cage);
 	if (writes_again && !beside) {
 		if (!(client->again = calloc(1, sizeof *client)))
 			lind_die("out of memory");
@@ -468,6 +471,7 @@ static void exited(void *of, uint64_t cage, int status)
 	const struct record *r = NULL;
 
 	(void)cage;
+	living_remove(client->cage);
 	if (!client->beside && (r = read_next(log, client)) && (r->nr != NR_END || r->result != status)) {
 		char why[64];
 
@@ -490,9 +494,15 @@ static void exited(void *of, uint64_t cage, int status)
 
 static void ended(int status)
 {
+	const char *reason;
+	const struct ending *ending = read_ending(log, &reason);
+
 	(void)status;
-	if (writes_again)
+	living_ended();
+	if (writes_again) {
+		log_numbered(ending ? ending->calls : 0);
 		log_end(true, "");
+	}
 }
 
 const struct lind_lifecycle *again_lifecycle(void)

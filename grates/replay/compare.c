@@ -42,6 +42,22 @@ static bool equal(const struct record *a, const struct record *b)
 	    !memcmp(a->args, b->args, sizeof a->args) && !memcmp(a + 1, b + 1, a->bytes);
 }
 
+/* Calls that are the same to the program until it looks at what they gave. */
+static void say_bytes(const struct record *a, const struct record *b)
+{
+	const unsigned char *left = (const unsigned char *)(a + 1), *right = (const unsigned char *)(b + 1);
+	uint32_t at = 0, least = a->bytes < b->bytes ? a->bytes : b->bytes;
+
+	if (a->nr != b->nr || a->result != b->result || memcmp(a->args, b->args, sizeof a->args))
+		return;
+	while (at < least && left[at] == right[at])
+		at++;
+	if (at < least)
+		printf("  the call gave other bytes: byte %u of the record is %#x and %#x\n", at, left[at], right[at]);
+	else
+		printf("  the call gave %u and %u bytes\n", a->bytes, b->bytes);
+}
+
 /* The numbers of the calls at which a cage's records differ first: of the first record, or of its
  * end. UINT64_MAX if they do not. */
 static uint64_t difference(struct log *one, struct log *other, uint32_t cage, bool says, const char *name)
@@ -66,6 +82,8 @@ static uint64_t difference(struct log *one, struct log *other, uint32_t cage, bo
 		printf("the first difference is in cage %u:\n", cage);
 		say("this record", left);
 		say(name, right);
+		if (left && right)
+			say_bytes(left, right);
 	}
 	return left ? left->number : number + 1;
 }

@@ -77,6 +77,11 @@ void log_block(uint32_t kind, uint32_t cage, uint64_t first, const void *data, s
 	append_block(&block, data);
 }
 
+void log_numbered(uint64_t count)
+{
+	__atomic_store_n(&numbers, count, __ATOMIC_RELAXED);
+}
+
 uint64_t log_number(void)
 {
 	return __atomic_add_fetch(&numbers, 1, __ATOMIC_RELAXED);

@@ -42,7 +42,8 @@ _Noreturn static void stop(const struct client *client, const char *why)
 	snprintf(reason, sizeof reason, "the program in cage %u %s", client->cage, why);
 	close_all();
 	log_end(false, reason);
-	lind_die("%s; the recording ends here, and so do the programs", reason);
+	lind_log("%s; the recording ends here, and so do the programs", reason);
+	living_end(125);
 }
 
 static void add(struct client *client, const struct lind_call *c, struct record *r, const struct bytes *more)
@@ -299,6 +300,7 @@ static struct client *new_client(uint64_t cage)
 		lind_die("out of memory");
 	client->cage = (uint32_t)cage;
 	client->shared = shared_new();
+	living_add(client->cage);
 	pthread_mutex_lock(&lock);
 	*one = (struct all){ client, all };
 	all = one;
@@ -341,6 +343,7 @@ static void exited(void *of, uint64_t cage, int status)
 	struct record r = { .nr = NR_END, .number = log_number(), .result = status };
 
 	(void)cage;
+	living_remove(client->cage);
 	log_add(client, &r, NULL);
 	log_close(client);
 	pthread_mutex_lock(&lock);
@@ -362,6 +365,7 @@ static void exited(void *of, uint64_t cage, int status)
 static void ended(int status)
 {
 	(void)status;
+	living_ended();
 	close_all();
 	log_end(true, "");
 }

@@ -105,6 +105,8 @@ void rows_begin(void);
 const char *log_open(const char *value);
 void log_block(uint32_t kind, uint32_t cage, uint64_t first, const void *data, size_t length);
 uint64_t log_number(void);
+/* So many calls have been numbered otherwise. */
+void log_numbered(uint64_t count);
 void log_add(struct client *client, const struct record *record, const void *more);
 void log_close(struct client *client);
 void log_end(bool whole, const char *reason);
@@ -155,6 +157,13 @@ void fds_after(struct fds *fds, const struct lind_call *c, int64_t result);
 /* 1 or 2 for what is that output, 0 for standard input, -1 for others. */
 int fds_standard(const struct fds *fds, uint64_t fd);
 void fds_show(const struct fds *fds);
+
+/* living.c: the programs, which end with the grate. */
+void living_add(uint32_t cage);
+void living_remove(uint32_t cage);
+_Noreturn void living_end(int status);
+/* The first program has ended: returns unless living_end has ended it, which has the status. */
+void living_ended(void);
 
 /* program.c: starting programs. */
 int64_t program_record(struct client *client, const struct lind_call *c, struct bytes *found);

@@ -28,7 +28,8 @@ static void *watch(void *unused)
 		before = now;
 	}
 	show_last();
-	lind_die("no program has made a call for %u seconds: the replay does not go on as the record does", patience);
+	lind_log("no program has made a call for %u seconds: the replay does not go on as the record does", patience);
+	living_end(125);
 }
 
 void watch_begin(const struct ending *ending)
