@@ -62,6 +62,8 @@ bindings.symbols = () => {
     return list;
 };
 
+// Of the filters that getOwnNonIndexProperties is given.
+const ENUMERABLE = 2, SKIP_SYMBOLS = 16;
 const indexName = /^(0|[1-9][0-9]*)$/;
 bindings.util = () => {
     const privateSymbols = names(`arrow_message_private_symbol contextify_context_private_symbol
@@ -106,8 +108,9 @@ bindings.util = () => {
         },
         getOwnNonIndexProperties(object, filter) {
             return Reflect.ownKeys(object).filter(key =>
-                !(typeof key === 'string' && indexName.test(key) && Number(key) < 4294967295) &&
-                (filter !== 2 || Reflect.getOwnPropertyDescriptor(object, key)?.enumerable));
+                (typeof key === 'string' ? !(indexName.test(key) && Number(key) < 4294967295)
+                    : !(filter & SKIP_SYMBOLS)) &&
+                (!(filter & ENUMERABLE) || Reflect.getOwnPropertyDescriptor(object, key)?.enumerable));
         },
         getConstructorName(object) {
             for (; object; object = Object.getPrototypeOf(object)) {
@@ -191,7 +194,7 @@ bindings.errors = () => ({
         kInvalidCommandLineArgument: 9, kBootstrapFailure: 10, kInvalidCommandLineArgument2: 12,
         kUnfinishedTopLevelAwait: 13, kStartupSnapshotFailure: 14, kAbort: 134,
     },
-    setPrepareStackTraceCallback() {},
+    setPrepareStackTraceCallback(function_) { prepare = function_; },
     setGetSourceMapErrorSource() {},
     setSourceMapsEnabled() {},
     setMaybeCacheGeneratedSourceMap() {},
@@ -268,6 +271,58 @@ shared.afterBootstrap = () => {
     });
 };
 shared.errorAccessor = Object.getOwnPropertyDescriptor(Error, 'prepareStackTrace');
+
+// A place in a stack has what programs ask of V8's.
+const sites = function () {
+    const { get, set } = shared.errorAccessor, before = get.call(Error);
+    set.call(Error, (error, list) => list);
+    const { stack } = new Error();
+    set.call(Error, before);
+    return stack;
+};
+const Site = Object.getPrototypeOf(sites()[0]);
+const methods = {
+    getThis: () => undefined, getTypeName: () => null, getMethodName: () => null,
+    getEvalOrigin: () => undefined, getPromiseIndex: () => null, getScriptHash: () => '',
+    isToplevel: () => true, isEval: () => false, isAsync: () => false, isPromiseAll: () => false,
+    getScriptNameOrSourceURL() { return this.getFileName(); },
+    getEnclosingLineNumber() { return this.getLineNumber(); },
+    getEnclosingColumnNumber() { return this.getColumnNumber(); },
+    toString() {
+        const name = this.getFunctionName();
+        const place = this.isNative() ? 'native'
+            : `${this.getFileName()}:${this.getLineNumber()}:${this.getColumnNumber()}`;
+        return name ? `${name} (${place})` : place;
+    },
+};
+for (const name in methods)
+    Object.defineProperty(Site, name, { value: methods[name], writable: true, configurable: true });
+
+// The stack of an object that is no error is made when it is asked for, as the library expects.
+let prepare;
+const capture = Error.captureStackTrace;
+Error.captureStackTrace = function captureStackTrace(object, from = captureStackTrace) {
+    if (kind(object) === classes.ERROR || typeof object !== 'object' || object === null)
+        return void capture(object, from);
+    const { get, set } = shared.errorAccessor, before = get.call(Error);
+    set.call(Error, (error, list) => list);
+    try {
+        capture(object, from);
+    } finally {
+        set.call(Error, before);
+    }
+    let value = object.stack, made = !prepare || !Array.isArray(value);
+    Object.defineProperty(object, 'stack', {
+        configurable: true, enumerable: false,
+        get() {
+            if (!made) made = true, value = prepare(globalThis, object, value);
+            return value;
+        },
+        set(other) { made = true, value = other; },
+    });
+    return undefined;
+};
+Object.defineProperty(Error, 'captureStackTrace', { enumerable: false });
 
 const nothing = () => {};
 bindings.trace_events = () => ({

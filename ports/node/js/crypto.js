@@ -237,7 +237,7 @@ bindings.crypto = () => ({
     },
     getFipsCrypto: () => 0, setFipsCrypto() { throw unsupported('FIPS'); }, testFipsCrypto: () => false,
     setEngine() { throw unsupported('an engine'); },
-    secureHeapUsed: () => undefined, secureBuffer: size => new ArrayBuffer(size),
+    secureHeapUsed: () => undefined, secureBuffer: size => new Uint8Array(size),
     publicEncrypt() { throw unsupported('publicEncrypt'); }, publicDecrypt() { throw unsupported('publicDecrypt'); },
     privateEncrypt() { throw unsupported('privateEncrypt'); }, privateDecrypt() { throw unsupported('privateDecrypt'); },
     certVerifySpkac() { throw unsupported('SPKAC'); }, certExportPublicKey() { throw unsupported('SPKAC'); },

@@ -130,5 +130,5 @@ Object.assign(HTTPParser, {
 });
 
 bindings.http_parser = () => ({
-    methods: http.methods(), allMethods: http.methods(), HTTPParser, ConnectionsList,
+    methods: http.methods(false), allMethods: http.methods(true), HTTPParser, ConnectionsList,
 });

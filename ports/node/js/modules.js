@@ -149,7 +149,7 @@ bindings.contextify = () => ({
         object[hostSymbol] = host;
         return object;
     },
-    startSigintWatchdog() {}, stopSigintWatchdog: () => false, watchdogHasPendingSigint: () => false,
+    startSigintWatchdog: () => true, stopSigintWatchdog: () => false, watchdogHasPendingSigint: () => false,
     measureMemory: () => Promise.reject(new Error('measureMemory is not there')),
     constants: { measureMemory: { mode: { SUMMARY: 0, DETAILED: 1 }, execution: { DEFAULT: 0, EAGER: 1 } } },
 });

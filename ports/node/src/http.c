@@ -325,11 +325,17 @@ static JSValue pause_parser(ARGS)
 	return JS_UNDEFINED;
 }
 
+// methods(all): their names, in llhttp's order; all of them are RTSP's too.
 static JSValue methods(ARGS)
 {
 	JSValue list = JS_NewArray(ctx);
-#define ONE(number, name, text) JS_SetPropertyUint32(ctx, list, number, JS_NewString(ctx, #text));
-	HTTP_METHOD_MAP(ONE)
+	uint32_t n = 0;
+#define ONE(number, name, text) JS_SetPropertyUint32(ctx, list, n++, JS_NewString(ctx, #text));
+	if (JS_ToBool(ctx, argv[0])) {
+		HTTP_ALL_METHOD_MAP(ONE)
+	} else {
+		HTTP_METHOD_MAP(ONE)
+	}
 #undef ONE
 	return list;
 }
@@ -340,7 +346,7 @@ static const JSCFunctionListEntry list[] = {
 	FUNCTION(execute, 2),
 	JS_CFUNC_DEF("pause", 2, pause_parser),
 	FUNCTION(finish, 1),
-	FUNCTION(methods, 0),
+	FUNCTION(methods, 1),
 	JS_PROP_STRING_DEF("version", "9.2.1", JS_PROP_ENUMERABLE),
 };
 

@@ -10,7 +10,8 @@ console.log(Buffer.concat([Buffer.from('a'), Buffer.alloc(2, 'xy')]).toString('l
 const decoder = new StringDecoder('utf8');
 console.log([...buffer].map(byte => decoder.write(Buffer.from([byte]))).join('|'), new TextDecoder().decode(Buffer.from([0xff, 0x41])));
 for (const name of ['md5', 'sha1', 'sha256', 'sha512']) console.log(crypto.createHash(name).update('abc').digest('hex').slice(0, 16));
-console.log(crypto.createHmac('sha256', 'key').update('text').digest('base64'), crypto.randomBytes(9).length);
+console.log(crypto.createHmac('sha256', 'key').update('text').digest('base64'), crypto.randomBytes(9).length,
+    /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(crypto.randomUUID()));
 console.log(crypto.pbkdf2Sync('secret', 'salt', 100, 16, 'sha256').toString('hex'));
 const cipher = crypto.createCipheriv('aes-128-gcm', Buffer.alloc(16, 1), Buffer.alloc(12, 2));
 const sealed = Buffer.concat([cipher.update('plain'), cipher.final(), cipher.getAuthTag()]);
@@ -25,3 +26,14 @@ console.log([...new URLSearchParams('a=1&b=%20+&a=3')], require('querystring').s
 console.log(util.inspect({ a: [1, { b: new Map([['k', new Set([1n])]]) }], f() {}, [Symbol('s')]: null }, { depth: 5 }));
 console.log(util.format('%s %d %j %o', 'a', 4.5, { x: 1 }, [1]), util.isDeepStrictEqual([{ a: 1 }], [{ a: 1 }]));
 console.log(structuredClone({ when: new Date(0), list: [1, , 3] }), util.types.isProxy(new Proxy({}, {})));
+const assert = require('assert');
+assert.deepEqual({ a: [1, '2'] }, { a: ['1', 2] });
+try {
+    assert(1 === 2);
+} catch (error) {
+    console.log(error.message);
+}
+const place = {};
+Error.captureStackTrace(place);
+Error.prepareStackTrace = (error, sites) => sites.map(site => [site.isEval(), site.getFileName() === __filename]);
+console.log(typeof place.stack, new Error().stack[0], require('http').METHODS.every(name => name === name.toUpperCase()));
