@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-from bench import servers
+from bench import servers, tier
 from bench.budgets import verdicts
 from bench.model import REPOSITORY, Failed, Row, Rows
 from bench.overlay import results as overlay
@@ -106,6 +106,7 @@ PARTS: list[tuple[str, str, str, Callable[[dict], str]]] = [
     (PAGE, "git", "overlay.json", section(overlay.sections, "Git")),
     (PAGE, "package", "package.json", section(package.sections, package.TITLE)),
     ("docs/servers.md", "loads", "servers.json", servers.table),
+    ("docs/tier.md", "tier", "tier.json", tier.table),
 ]
 
 
