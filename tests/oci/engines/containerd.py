@@ -11,6 +11,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -227,7 +228,43 @@ def the_death_of_the_shim(here: Daemon) -> None:
     here.ctr("container", "rm", "orphan")
 
 
-CASES = [run_prints, life, limits, mounts, identity, default_seccomp, the_death_of_the_shim]
+TASKS = 1000
+
+
+def traces(here: Daemon) -> dict[str, list[str]]:
+    """All that a task may leave: shims and runners, mounts, groups, states of the runtime, files of the daemon."""
+    top = Path("/sys/fs/cgroup")
+    processes = []
+    for entry in Path("/proc").iterdir():
+        with suppress(OSError):
+            words = (entry / "cmdline").read_bytes() if entry.name.isdigit() else b""
+            if str(here.socket).encode() in words and b"containerd-shim" in words:
+                processes.append(entry.name)
+    return {
+        "shims": sorted(processes),
+        "mounts": sorted(place for line in Path("/proc/self/mountinfo").read_text().splitlines() if (place := line.split()[4]).startswith(f"{here.folder}/")),
+        "groups": sorted(str(path) for pattern in ("test/many*", "*/test/many*") for path in top.glob(pattern)),
+        "states": sorted(path.name for path in Path("/run/containerd/runc/test").glob("many*")),
+        "tasks": sorted(path.name for path in (here.folder / "state/io.containerd.runtime.v2.task/test").glob("*")),
+        "listed": [*here.ctr("task", "ls", "-q").split(), *here.ctr("container", "ls", "-q").split(), *here.ctr("snapshot", "ls").splitlines()],
+    }
+
+
+def many_tasks(here: Daemon) -> None:
+    """1,000 tasks, four at a time: each prints what it should, and nothing of them is left."""
+    before = traces(here)
+    with ThreadPoolExecutor(4) as pool:
+        said = list(pool.map(lambda number: here.run(f"many{number}", "echo", str(number), options=("--rm",)), range(TASKS)))
+    equals([number for number, text in enumerate(said) if text != f"{number}\n"], [], "tasks that print something else")
+    due = time.monotonic() + 30
+    # The last shims end after their tasks.
+    while (left := traces(here)) != before:
+        if time.monotonic() > due:
+            raise Failed(f"left: {[(what, found[:3]) for what, found in left.items() if found != before[what]]}")
+        time.sleep(0.1)
+
+
+CASES = [run_prints, life, limits, mounts, identity, default_seccomp, many_tasks, the_death_of_the_shim]
 
 
 def run(table: Table, only: str = "") -> None:

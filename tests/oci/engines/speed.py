@@ -7,8 +7,10 @@ import statistics
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Any
 
 import bundles
 import rootfs
@@ -37,18 +39,6 @@ def cage(folder: Path) -> Path:
     return made
 
 
-def taken(act: Callable[[], None]) -> str:
-    """Milliseconds: the middle and the quarters of many times."""
-    act()
-    times = []
-    for _ in range(TIMES):
-        began = time.perf_counter()
-        act()
-        times.append((time.perf_counter() - began) * 1000)
-    low, middle, high = statistics.quantiles(times, n=4)
-    return f"{middle:.1f} ms ({low:.1f} to {high:.1f}, {TIMES} times)"
-
-
 def memory(pid: int) -> float:
     """MiB that a process has for itself, with its share of what others use too."""
     for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
@@ -57,37 +47,95 @@ def memory(pid: int) -> float:
     return 0.0
 
 
-def measure(table: Table, name: str, runtime: Runtime, folder: Path, program: Path) -> None:
-    hello = bundles.bundle(folder / f"{name}-hello", ["/bin/program"], program)
-    waits = bundles.bundle(folder / f"{name}-waits", ["/bin/program", "wait"], program)
+class Measured:
+    """A runtime with its bundles. `nothing` starts as many processes of the host as the engine starts commands."""
 
-    def life() -> None:
-        for words in (["create", "--bundle", hello, "speed"], ["start", "speed"], ["delete", "--force", "speed"]):
-            if runtime.quiet(*words):
-                raise Skipped(f"{words[0]} fails here: {runtime.said(*words)}")
+    def __init__(self, name: str, runtime: Runtime | None, folder: Path, program: Path) -> None:
+        self.name, self.runtime, self.nothing = name, runtime, program
+        self.hello = bundles.bundle(folder / f"{name}-hello", ["/bin/program"], program)
+        self.waits = bundles.bundle(folder / f"{name}-waits", ["/bin/program", "wait"], program)
+        self.pid_file = folder / f"{name}-pid"
 
-    table.note(SUITE, f"{name}: create, start, delete of hello", taken(life))
-    runtime.quiet("run", "-d", "--bundle", waits, "--pid-file", folder / "pid", "waits")
-    try:
-        table.note(SUITE, f"{name}: exec of hello", taken(lambda: runtime.quiet("exec", "waits", "/bin/program") and None))
-        pid = int((folder / "pid").read_text())
+    def commands(self, *lines: tuple[str | Path, ...]) -> None:
+        for words in lines:
+            if self.runtime is None:
+                subprocess.run([self.nothing], check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+            elif self.runtime.quiet(*words):
+                raise Skipped(f"{self.name} {words[0]} fails here: {self.runtime.said(*words)}")
+
+    def life(self) -> None:
+        self.commands(("create", "--bundle", self.hello, "speed"), ("start", "speed"), ("delete", "--force", "speed"))
+
+    def exec(self) -> None:
+        self.commands(("exec", "waits", "/bin/program"))
+
+    @contextmanager
+    def idle(self) -> Iterator[None]:
+        """While one container waits."""
+        if self.runtime is None:
+            yield
+            return
+        self.commands(("run", "-d", "--bundle", self.waits, "--pid-file", self.pid_file, "waits"))
+        try:
+            yield
+        finally:
+            self.runtime.quiet("delete", "--force", "waits")
+
+    def idle_memory(self) -> float:
+        pid = int(self.pid_file.read_text())
         children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-        table.note(SUITE, f"{name}: memory of an idle container", f"{sum(map(memory, [pid, *map(int, children)])):.1f} MiB")
-    finally:
-        runtime.quiet("delete", "--force", "waits")
+        return sum(map(memory, [pid, *map(int, children)]))
+
+
+def milliseconds(act: Callable[[], None]) -> float:
+    began = time.perf_counter()
+    act()
+    return (time.perf_counter() - began) * 1000
+
+
+def measure(all_of_them: list[Measured]) -> dict[str, dict[str, Any]]:
+    """They take turns, so that whatever else the machine does is the same for all."""
+    found: dict[str, dict[str, Any]] = {one.name: {"life": [], "exec": []} for one in all_of_them}
+    for turn in range(TIMES + 1):
+        for one in all_of_them:
+            taken = milliseconds(one.life)
+            found[one.name]["life"] += [taken] if turn else []
+    with ExitStack() as stack:
+        for one in all_of_them:
+            stack.enter_context(one.idle())
+        for turn in range(TIMES + 1):
+            for one in all_of_them:
+                taken = milliseconds(one.exec)
+                found[one.name]["exec"] += [taken] if turn else []
+        for one in all_of_them:
+            if one.runtime is not None:
+                found[one.name]["memory"] = one.idle_memory()
+    return found
+
+
+def shown(times: list[float]) -> str:
+    low, middle, high = statistics.quantiles(times, n=4)
+    return f"{middle:.1f} ms ({low:.1f} to {high:.1f}, {len(times)} times)"
 
 
 def run(table: Table, only: str = "") -> None:
     with tempfile.TemporaryDirectory(prefix="lind-speed-", ignore_cleanup_errors=True) as made:
         folder = Path(made)
         ours, host = cage(folder), native(folder)
+        there = [Measured("nothing", None, folder, host)]
         for name, program, path in (("lind-oci", ours, str(rootfs.OCI)), ("crun", host, shutil.which("crun")), ("runc", host, shutil.which("runc"))):
-            if only not in name:
-                continue
             if path is None:
                 table.skip(SUITE, name, "not installed")
-                continue
-            try:
-                measure(table, name, Runtime(path, folder), folder, program)
-            except Skipped as why:
-                table.skip(SUITE, name, str(why))
+            elif only in name:
+                one = Measured(name, Runtime(path, folder), folder, program)
+                try:
+                    one.life()
+                    there.append(one)
+                except Skipped as why:
+                    table.skip(SUITE, name, str(why))
+        table.speed = measure(there)
+        for name, found in table.speed.items():
+            table.note(SUITE, f"{name}: create, start, delete of hello", shown(found["life"]))
+            table.note(SUITE, f"{name}: exec of hello", shown(found["exec"]))
+            if "memory" in found:
+                table.note(SUITE, f"{name}: memory of an idle container", f"{found['memory']:.1f} MiB")

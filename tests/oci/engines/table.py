@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import os
 import subprocess
+import sys
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "scripts"))
+from bench.machine import machine
 
 KNOWN = Path(__file__).with_name("known.toml")
 # The most characters of a reason that the table shows.
@@ -27,6 +34,8 @@ class Table:
         text = KNOWN.read_text()
         self.known: dict[str, dict[str, str]] = tomllib.loads(text)
         self.rows: list[tuple[str, str, str, str]] = []
+        # Of each runtime its raw times.
+        self.speed: dict[str, dict[str, Any]] = {}
 
     def add(self, suite: str, case: str, failure: str | None) -> None:
         """Notes a case that ran; `failure` is None for a success."""
@@ -68,6 +77,11 @@ class Table:
 
     def count(self, result: str) -> int:
         return sum(row[2] == result for row in self.rows)
+
+    def write(self, path: Path) -> None:
+        """Writes all of it, for `scripts/performance_page.py`."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps({"machine": machine(), "load": os.getloadavg(), "rows": self.rows, "speed": self.speed}, indent=1) + "\n")
 
     def end(self) -> int:
         """Prints what failed and the counts."""
