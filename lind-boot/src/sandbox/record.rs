@@ -128,7 +128,7 @@ impl Record {
     /// No record, a damaged record, with the place, or a record of another build.
     pub fn read(path: &Path) -> Result<Record> {
         let named = || shown(path.as_os_str().as_bytes());
-        let (head, start, programs) = checked(path).with_context(named)?;
+        let (head, Starts { start, programs }) = checked(path).with_context(named)?;
         head.ensure_same().with_context(named)?;
         let start = start.with_context(|| format!("{}: has no start of a program", named()))?;
         let (command, env) = started(&start).with_context(|| format!("{}: its start is damaged", named()))?;
@@ -144,18 +144,25 @@ impl Record {
     }
 }
 
-/// The head, and the data of the blocks that say what to start.
-fn checked(path: &Path) -> Result<(Head, Option<Vec<u8>>, Vec<Vec<u8>>)> {
+/// The data of the blocks that say what to start.
+#[derive(Default)]
+struct Starts {
+    start: Option<Vec<u8>>,
+    programs: Vec<Vec<u8>>,
+}
+
+/// The parts of a record, all of whose sums are right.
+fn checked(path: &Path) -> Result<(Head, Starts)> {
     let mut file = BufReader::new(File::open(path)?);
     let head = head_of(&mut file)?;
-    let (mut start, mut programs) = (None, Vec::new());
+    let mut starts = Starts::default();
     let blocks = |kind, data: &[u8]| match kind {
-        START => start = Some(data.to_vec()),
-        PROGRAM => programs.push(data.to_vec()),
+        START => starts.start = Some(data.to_vec()),
+        PROGRAM => starts.programs.push(data.to_vec()),
         _ => {}
     };
     each_block(&mut file, blocks)?;
-    Ok((head, start, programs))
+    Ok((head, starts))
 }
 
 fn head_of(file: &mut impl Read) -> Result<Head> {
