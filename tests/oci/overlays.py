@@ -41,6 +41,7 @@ def with_mounts(world: World, name: str, *args: str) -> tuple[Path, Path]:
         {"destination": "/proc", "type": "proc", "source": "proc"},
         {"destination": "/data/deep", "type": "bind", "source": str(outside), "options": ["rbind"]},
         {"destination": "/etc/hosts", "type": "bind", "source": str(outside / "file"), "options": ["rbind", "ro"]},
+        {"destination": "/run/.hidden", "type": "bind", "source": str(outside / "file"), "options": ["rbind"]},
         {"destination": "/var/run/memory", "type": "tmpfs", "source": "tmpfs", "options": ["size=64k"]},
     ]
     linux = {"maskedPaths": ["/secret"], "readonlyPaths": ["/fixed"]}
@@ -66,6 +67,7 @@ def overlay(world: World) -> None:
 
             equals(guest("look", "/", "/etc", "/data/deep", "/etc/hosts", "/run/memory", "/fixed", "/dev/null").split(), ["rw", "rw", "rw", "r-", "rw", "r-", "rw"])
             equals(guest("cat", "/etc/hosts"), "text\n")
+            equals(guest("cat", "/run/.hidden"), "text\n")
             equals(guest("cat", "/secret"), "")
             equals(guest("cat", "/sys/fs/cgroup/cgroup.type"), "domain\n")
             equals({*os.listdir(root), "made"} - set(guest("list", "/").split()), set(), "names in the root that are missing")

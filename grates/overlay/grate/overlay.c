@@ -32,12 +32,23 @@ HANDLED(sync, on_sync_all)
 
 static const char *lower, *prefix, *upper, *head, *called, *shown_as;
 
+/* Names may begin with a dot. */
+static bool is_plain(const char *path)
+{
+	while (*path == '/') {
+		size_t length = strcspn(++path, "/");
+
+		if ((!length && *path) || (length == 1 && *path == '.') || (length == 2 && !strncmp(path, "..", 2)))
+			return false;
+		path += length;
+	}
+	return !*path;
+}
+
 static const char *set_path(const char **path, const char *value)
 {
 	*path = value;
-	return value[0] != '/' || strstr(value, "/.") || strstr(value, "//")
-	    ? "must be an absolute path without . and .."
-	    : NULL;
+	return *value == '/' && is_plain(value) ? NULL : "must be an absolute path without . and ..";
 }
 
 static const char *set_lower(const char *value)
