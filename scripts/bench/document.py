@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-from bench import servers, tier
+from bench import containers, servers, tier
 from bench.budgets import verdicts
 from bench.model import REPOSITORY, Failed, Row, Rows
 from bench.overlay import results as overlay
@@ -107,6 +107,7 @@ PARTS: list[tuple[str, str, str, Callable[[dict], str]]] = [
     (PAGE, "package", "package.json", section(package.sections, package.TITLE)),
     ("docs/servers.md", "loads", "servers.json", servers.table),
     ("docs/tier.md", "tier", "tier.json", tier.table),
+    ("docs/oci.md", "speed", "containers.json", containers.speed),
 ]
 
 
