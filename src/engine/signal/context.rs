@@ -272,10 +272,12 @@ impl<'a> Computing<'a> {
         const SET_FP: &[u8] = &[0x48, 0x89, 0xe5];
         const POP_FP: &[u8] = &[0x5d];
         const RETURN: &[u8] = &[0xc3];
+        // A return that takes the arguments off the stack.
+        const RETURN_FROM: &[u8] = &[0xc2];
         // SAFETY: machine code is readable, and no function of a module ends within three bytes of
         // the code's end: the landing pad is behind all others, and longer.
         let next = unsafe { std::slice::from_raw_parts(self.pc() as *const u8, 3) };
-        ![PUSH_FP, SET_FP, POP_FP, RETURN].iter().any(|start| next.starts_with(start))
+        ![PUSH_FP, SET_FP, POP_FP, RETURN, RETURN_FROM].iter().any(|start| next.starts_with(start))
     }
 
     /// Makes the code continue as if it had just called a function with two numbers. The function

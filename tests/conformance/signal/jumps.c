@@ -59,6 +59,26 @@ static __attribute__((noinline)) int guarded(void)
 	return came;
 }
 
+/* Arguments that do not fit into registers: the caller's frame ends differently. */
+static unsigned long many(int a, int b, int c, int d, int e, int f, int g, int h)
+{
+	return turns + a + b + c + d + e + f + g + h;
+}
+
+/* A pointer that the compiler knows nothing of: it would leave out arguments that never change. */
+static unsigned long (*volatile call)(int, int, int, int, int, int, int, int) = many;
+
+static __attribute__((noinline)) int beside_many(void)
+{
+	int came = sigsetjmp(inner, 1);
+	if (!came) {
+		tick(60, 0);
+		for (;;)
+			turns = call(1, 2, 3, 4, 5, 6, 7, 8);
+	}
+	return came;
+}
+
 int main(void)
 {
 	struct sigaction sa = { .sa_handler = leave, .sa_flags = SA_NODEFER };
@@ -92,6 +112,9 @@ int main(void)
 	NEED(sigaction(SIGALRM, &sa, 0) == 0);
 	for (i = 0; i < 50; i++) {
 		CHECK_EQ(guarded(), SIGALRM);
+	}
+	for (i = 0; i < 4000; i++) {
+		CHECK_EQ(beside_many(), SIGALRM);
 	}
 	return check_done();
 }
