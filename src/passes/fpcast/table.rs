@@ -13,7 +13,7 @@ use anyhow::{Context, Result, bail, ensure};
 use wasm_encoder::{ConstExpr, ElementSection, Elements};
 use wasmparser::{
     BinaryReader, Element, ElementItems, ElementKind, FuncType, Imports, Linking, LinkingSectionReader, ModuleArity,
-    Operator, RelocSectionReader, RelocationType, SymbolInfo, Table, TableInit, TypeRef,
+    Operator, RelocationEntry, RelocationType, SymbolInfo, Table, TableInit, TypeRef,
 };
 
 use crate::code;
@@ -151,8 +151,7 @@ fn rewrite(module: &mut Module, start: u32, moved: &[u32]) -> Result<()> {
     for (section, relocations) in [(id::CODE, "reloc.CODE"), (id::DATA, "reloc.DATA")] {
         let Some(data) = module.custom(relocations) else { continue };
         let mut bytes = module.body(section).context("relocations of a section that is not there")?.to_vec();
-        for entry in RelocSectionReader::new(BinaryReader::new(data, 0))?.entries() {
-            let entry = entry?;
+        for entry in relocation_entries(data)? {
             let at = usize::try_from(entry.offset)?;
             match entry.ty {
                 RelocationType::TableIndexSleb => patch::<5>(&mut bytes, at, from_leb, to_leb, start, moved)?,
@@ -169,6 +168,18 @@ fn rewrite(module: &mut Module, start: u32, moved: &[u32]) -> Result<()> {
         module.set(section, bytes);
     }
     Ok(())
+}
+
+/// The relocations of a section. The linker counts those too that it leaves out, which are those of
+/// weak functions that are not there, so its number of them says nothing.
+fn relocation_entries(data: &[u8]) -> Result<Vec<RelocationEntry>> {
+    let mut reader = BinaryReader::new(data, 0);
+    let (_section, _count) = (reader.read_var_u32()?, reader.read_var_u32()?);
+    let mut entries = Vec::new();
+    while !reader.eof() {
+        entries.push(reader.read()?);
+    }
+    Ok(entries)
 }
 
 /// Of the linker's symbols, the functions: position-independent code finds their pointers in

@@ -36,6 +36,10 @@ $TRIPLE-ld -r a.o b.o -o ab3.o && lind-cc ab3.o -o prog7
 echo 'int probed(int a, double b) { return a + (int)b; }' >l.c && lind-cc -O2 -c l.c && $TRIPLE-ar rcs libl.a l.o
 echo 'char probed(); int main(void) { return probed(); }' >p.c
 lind-cc -O2 -w -L. -ll p.c -o prog9 && magic prog9
+# A weak function that is nowhere, of which only the address is asked for.
+printf '#include <stdio.h>\n__attribute__((weak)) int missing(void);\nint main(void) { return printf("%%d\\n", missing != 0) < 0; }\n' >weak.c
+lind-cc -O1 weak.c -o weak.wasm
+magic weak.wasm
 # -z with its word attached.
 lind-cc -O2 -zmuldefs a.c b.c -o prog10 && magic prog10
 
