@@ -315,7 +315,8 @@ BESIDE = [
     ("\x03\x1a", "bash -c 'trap \"echo caught\" INT; echo beside; $shell -c \"stty echo; echo ready; sleep 100; echo on\"; exit 9'"),
     ("\x03\x1a", "bash -c 'echo beside; $shell -c \"trap : INT; echo ready; sleep 100; exit 9\"; exit 10'"),
     # A shell with job control has a group of its own in front, and its jobs have others.
-    ("\x03", "bash -c 'trap \"exit 8\" INT; echo beside; $shell -ic \"echo ready; sleep 100; true\"; exit 9'"),
+    ("\x03", "bash -c 'trap \"exit 8\" INT; echo beside; $shell -ic \"(echo ready; exec sleep 100); true\"; exit 9'"),
+    ("\x03", "bash -c 'trap \"exit 8\" INT; echo beside; $shell -ic \"echo ready; while :; do :; done\"; exit 9'"),
 ]
 
 

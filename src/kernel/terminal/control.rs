@@ -7,6 +7,7 @@ use lind_abi::flags::Signals;
 use lind_abi::layout::Winsize;
 use lind_abi::{CageId, Errno, Result};
 
+use super::line::has_job_control;
 use super::{Terminal, session_and_group};
 use crate::Kernel;
 use crate::cage::{Cage, signal};
@@ -76,7 +77,15 @@ fn is_inert(cx: &Ctx<'_>, number: u8) -> bool {
 /// # Errors
 /// ENOTTY unless it is the caller's terminal, or seen from the master's side.
 pub(crate) fn group(cx: &Ctx<'_>, file: &Arc<File>) -> Result<u32> {
-    own(cx, file, |terminal| Ok(terminal.front))
+    let (session, group) = session_and_group(cx);
+    let is_shell = has_job_control(cx.kernel, session);
+    own(cx, file, |terminal| {
+        // Such a shell, if it leads the group in front, does not have to choose one.
+        if is_shell && (terminal.session, terminal.front) == (session, group) {
+            terminal.keys_are_wanted();
+        }
+        Ok(terminal.front)
+    })
 }
 
 /// TIOCGSID: the session.
@@ -114,6 +123,9 @@ pub(crate) fn set_group(cx: &Ctx<'_>, file: &Arc<File>, group: i32) -> Result<()
     }
     own(cx, file, |terminal| {
         (terminal.front, terminal.has_jobs) = (group, true);
+        // From now on a key is for that group alone. The caller may have been in the background: a
+        // shell's child puts itself in front.
+        terminal.keys_are_wanted();
         Ok(())
     })
 }

@@ -46,7 +46,7 @@ pub struct Key {
 
 /// Whether the leader of a session is a shell with job control, as far as its signals tell. A
 /// shell that leads its group already does not have to choose the group in front.
-fn has_job_control(kernel: &Kernel, session: u32) -> bool {
+pub(super) fn has_job_control(kernel: &Kernel, session: u32) -> bool {
     let ignored = |leader: &Cage| leader.signals().ignored_and_handled().0;
     kernel
         .cages

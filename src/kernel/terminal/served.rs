@@ -19,8 +19,9 @@ use crate::call::Ctx;
 use crate::fd::{File, FileRef, Kind};
 use crate::host;
 
-/// Whether its programs want what is typed: one has read from it, has waited for input, or has
-/// changed its settings. Until then the user's own terminal can keep the keys, for others.
+/// Whether its programs want what is typed: one has read from it, has waited for input, has changed
+/// its settings, or is a shell with job control. Until then the user's own terminal can keep the
+/// keys, for others.
 #[derive(Debug)]
 pub(super) struct Wanted {
     /// Can be read as soon as they do.
@@ -48,7 +49,7 @@ impl Terminal {
         self.session == session && self.front != group && self.front != 0
     }
 
-    /// Notes that a program in front wants what is typed.
+    /// Notes that its programs want what is typed.
     pub(super) fn keys_are_wanted(&self) {
         self.served.iter().for_each(|wanted| wanted.note());
     }
