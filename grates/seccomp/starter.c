@@ -9,15 +9,15 @@
 #include "seccomp.h"
 
 struct starter {
-	bool starts;
+	uint64_t cage; /* 0 when the policy is about it */
 	struct starter *next; /* among those without a cage */
 };
 
-static struct starter *unused;
+static struct starter *unused, nobody;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 bool only_started;
 
-static void *new_starter(void)
+static void *new_starter(uint64_t cage)
 {
 	struct starter *starter;
 
@@ -27,53 +27,50 @@ static void *new_starter(void)
 	pthread_mutex_unlock(&lock);
 	if (!starter && !(starter = malloc(sizeof *starter)))
 		lind_die("out of memory for a client");
-	__atomic_store_n(&starter->starts, true, __ATOMIC_RELEASE);
+	__atomic_store_n(&starter->cage, cage, __ATOMIC_RELEASE);
 	return starter;
 }
 
-static bool starts(const struct starter *starter)
+static bool starts(const struct starter *starter, uint64_t cage)
 {
-	return starter && __atomic_load_n(&starter->starts, __ATOMIC_ACQUIRE);
+	return starter && __atomic_load_n(&starter->cage, __ATOMIC_ACQUIRE) == cage;
 }
 
 static void *start(uint64_t cage)
 {
 	static bool met;
 
-	(void)cage;
 	/* Under the lock of clients. */
 	if (met)
-		return NULL;
+		return &nobody;
 	met = true;
-	return new_starter();
+	return new_starter(cage);
 }
 
 static void *fork_client(void *parent, uint64_t parent_cage, uint64_t cage, int spawned)
 {
-	(void)parent_cage;
-	(void)cage;
-	return starts(parent) && !spawned ? new_starter() : NULL;
+	return starts(parent, parent_cage) && !spawned ? new_starter(cage) : &nobody;
 }
 
 static void exec_client(void *client, uint64_t cage)
 {
 	struct starter *starter = client;
 
-	(void)cage;
-	if (starter)
-		__atomic_store_n(&starter->starts, false, __ATOMIC_RELEASE);
+	if (starts(starter, cage))
+		__atomic_store_n(&starter->cage, 0, __ATOMIC_RELEASE);
 }
 
-/* Memory of clients goes back to clients only: another thread may be asking about one that ends. */
+/* Memory of clients goes back to clients only: another thread may be asking about one that ends. It
+ * is not mistaken for the next one there, which has another id. */
 static void exit_client(void *client, uint64_t cage, int status)
 {
 	struct starter *starter = client;
 
 	(void)cage;
 	(void)status;
-	if (!starter)
+	if (!starter || starter == &nobody)
 		return;
-	__atomic_store_n(&starter->starts, false, __ATOMIC_RELEASE);
+	__atomic_store_n(&starter->cage, 0, __ATOMIC_RELEASE);
 	pthread_mutex_lock(&lock);
 	starter->next = unused;
 	unused = starter;
@@ -82,7 +79,7 @@ static void exit_client(void *client, uint64_t cage, int status)
 
 bool is_starter(uint64_t cage)
 {
-	return only_started && starts(lind_client(cage));
+	return only_started && starts(lind_client(cage), cage);
 }
 
 void follow_starters(void)
