@@ -49,7 +49,8 @@ pub struct Facts {
     pub is_pod: bool,
     /// Its control group.
     pub group: Option<Group>,
-    /// The limits of that.
+    /// The limits of that. Earlier versions have not kept them.
+    #[serde(default)]
     pub resources: Resources,
     /// The hooks that are still to be run.
     pub hooks: Hooks,
@@ -339,6 +340,13 @@ pub mod tests {
             process: Value::Null,
             mounts: Vec::new(),
         }
+    }
+
+    #[test]
+    fn facts_of_earlier_versions_are_read() {
+        let mut facts = serde_json::to_value(facts("a")).unwrap();
+        facts.as_object_mut().unwrap().remove("resources").unwrap();
+        assert!(serde_json::from_value::<Facts>(facts).is_ok());
     }
 
     #[test]

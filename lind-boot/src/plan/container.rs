@@ -149,6 +149,7 @@ pub struct Identity {
     /// The capabilities that it may have; None for those of the runner.
     pub capabilities: Option<u64>,
     /// The ones among them that an ordinary user's programs have, too.
+    #[serde(default)]
     pub ambient: u64,
     /// Whether no program that it runs may give it more rights.
     pub no_new_privileges: bool,

@@ -61,14 +61,15 @@ pub fn map(process: &Process, view: &View<'_>) -> Result<Value> {
     // As on Linux, a program has none of them beyond the bounding set.
     let ambient = process.capabilities.as_ref().map_or(0, |sets| capabilities::set(&sets.ambient));
     let ambient = ambient & capabilities.unwrap_or(0);
-    Ok(json!({
-        "argv": process.args, "env": env, "cwd": process.cwd,
-        "identity": {
-            "uid": user.uid, "gid": user.gid, "groups": user.additional_gids, "umask": user.umask.unwrap_or(UMASK) & 0o777,
-            "capabilities": capabilities, "ambient": ambient, "no_new_privileges": process.no_new_privileges,
-            "limits": limits(&process.rlimits)?,
-        },
-    }))
+    let mut identity = json!({
+        "uid": user.uid, "gid": user.gid, "groups": user.additional_gids, "umask": user.umask.unwrap_or(UMASK) & 0o777,
+        "capabilities": capabilities, "no_new_privileges": process.no_new_privileges, "limits": limits(&process.rlimits)?,
+    });
+    // The runner of a container that has been started by an earlier version does not know the key.
+    if ambient != 0 {
+        identity["ambient"] = ambient.into();
+    }
+    Ok(json!({"argv": process.args, "env": env, "cwd": process.cwd, "identity": identity}))
 }
 
 /// The programs that engines put in front (`--init`), so that ended processes of nobody are waited
@@ -152,6 +153,7 @@ mod tests {
         assert_eq!(value, json!({"argv": ["a", "b"], "cwd": "/c", "env": ["X=1", "HOME=/"], "identity": identity}));
         let value = mapped(r#"{"args": ["a"], "cwd": "/", "env": ["HOME=/h"]}"#).unwrap();
         assert_eq!((&value["identity"]["umask"], &value["identity"]["capabilities"]), (&json!(UMASK), &Value::Null));
+        assert!(value["identity"].get("ambient").is_none());
         assert_eq!(value["env"], json!(["HOME=/h"]));
     }
 
