@@ -21,6 +21,11 @@ pub fn is_sandbox(annotations: &BTreeMap<String, String>, args: &[String]) -> bo
     of_podman || ANNOTATIONS.iter().any(|(name, value)| says(name, value))
 }
 
+/// Whether a container with these annotations is one of a pod of Kubernetes, or its sandbox.
+pub fn is_of_kubernetes(annotations: &BTreeMap<String, String>) -> bool {
+    ANNOTATIONS.iter().any(|(name, _)| annotations.contains_key(*name))
+}
+
 /// Sleeps, once a byte has come on standard input, until a signal ends this process.
 pub fn sleep() -> ! {
     // Signals of the engine's terminal are not for it.

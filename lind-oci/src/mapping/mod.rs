@@ -147,7 +147,14 @@ fn annotated(config: &Config) -> Result<Annotated<'_>> {
         let given = Some(text.as_str()).filter(|text| !text.is_empty());
         match name.strip_prefix(OURS) {
             Some("policy") => ours.policy = given,
-            Some("overlay") => ours.overlay = given,
+            Some("overlay") => {
+                ensure!(
+                    given.is_none() || !pod::is_of_kubernetes(&config.annotations),
+                    "annotation {name}: not for pods of Kubernetes, since the state would stay on the node, and no \
+                     limit of the pod counts it; use a volume for what has to stay"
+                );
+                ours.overlay = given;
+            }
             Some("grates") => {
                 ours.grates = text.split([';', '\n']).map(str::trim).filter(|grate| !grate.is_empty()).collect();
             }
@@ -216,6 +223,10 @@ mod tests {
             (json!({"annotations": {"run.lind.policy": "/etc/shadow"}}), "names a file of the host"),
             (json!({"annotations": {"run.lind.overlay": "../x"}}), "names a file of the host"),
             (json!({"annotations": {"run.lind.overlay": "x"}, "root": {"readonly": true}}), "root.readonly"),
+            (
+                json!({"annotations": {"run.lind.overlay": "x", "io.kubernetes.cri.container-type": "container"}}),
+                "not for pods",
+            ),
             (json!({"annotations": {"run.lind.polcy": "x"}}), "unknown"),
         ] {
             let error = format!("{:#}", mapped(more.clone()).unwrap_err());
