@@ -7,7 +7,7 @@ import os
 import select
 import signal
 
-from sessions import at_terminal, read_until, rest, start, until
+from sessions import at_terminal, read_until, start, until
 from world import World, holds, same
 
 # The request for the terminal behind a master (linux/tty.h).
@@ -46,7 +46,8 @@ def a_line_that_is_written_over(world: World) -> None:
     read_until(master, b"50%")
     os.write(master, b"\x1a")
     until("it stops", lambda: os.waitpid(child, os.WUNTRACED | os.WNOHANG)[0])
-    same("stopped", rest(master)[-1:], "\r")
+    # Its output may still be on its way.
+    read_until(master, b"\r")
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
     os.close(master)
