@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 import subprocess
 from pathlib import Path
 
@@ -71,11 +72,22 @@ async def test_lines_are_read_however_they_come() -> None:
     assert [line async for line in lines] == ["ab", "c", "\ufffd", "", "long" * 1000, "rest"]
 
 
-@pytest.mark.parametrize("kind", ["pipe", "file", "with errors"])
+@pytest.mark.parametrize("kind", ["pipe", "file", "with errors", "one socket"])
 def test_standard_input_and_output_may_be_anything(kind: str, tmp_path: Path, project: Path) -> None:
-    """Files, which the loop cannot wait for, and an output that standard error shares."""
+    """Files, which the loop cannot wait for, an output that standard error shares, and one socket for both, as socat and systemd give it."""
     request = json.dumps(HELLO) + "\n"
-    if kind == "file":
+    if kind == "one socket":
+        ours, theirs = socket.socketpair()
+        with ours, theirs:
+            server = subprocess.Popen(SERVER, stdin=theirs, stdout=theirs)
+            theirs.close()
+            ours.settimeout(120)
+            ours.sendall(request.encode())
+            with ours.makefile() as answers:
+                said = answers.readline()
+            ours.shutdown(socket.SHUT_WR)
+            assert server.wait(timeout=120) == 0
+    elif kind == "file":
         (tmp_path / "in").write_text(request)
         with (tmp_path / "in").open() as given, (tmp_path / "out").open("w") as out:
             assert subprocess.run(SERVER, stdin=given, stdout=out, timeout=120, check=False).returncode == 0

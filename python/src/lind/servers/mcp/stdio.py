@@ -8,6 +8,7 @@ import stat
 from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from itertools import combinations
 from typing import Any, BinaryIO, cast
 
 # The bytes of one read.
@@ -15,11 +16,15 @@ SIZE = 256 << 10
 
 
 def can_wait() -> bool:
-    """Whether both are pipes or sockets, of this process alone. Files and terminals are read by threads."""
-    about = [os.fstat(number) for number in range(3)]
+    """Whether both are pipes or sockets, each for itself. Files and terminals are read by threads."""
+    try:
+        about = [os.fstat(number) for number in range(3)]
+    except OSError:
+        return False
     are_pipes = all(stat.S_ISFIFO(one.st_mode) or stat.S_ISSOCK(one.st_mode) for one in about[:2])
-    # The writers of standard error expect that a write waits for room.
-    return are_pipes and not os.path.samestat(about[1], about[2])
+    # The writers of standard error expect that a write waits for room. An output with something to
+    # read, as a socket for both has, counts as closed.
+    return are_pipes and not any(os.path.samestat(one, other) for one, other in combinations(about, 2))
 
 
 class Lines:
