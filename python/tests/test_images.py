@@ -105,7 +105,7 @@ def slow(tmp_path: Path, bundle: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_an_image_has_as_long_as_its_user(tmp_path: Path, slow: Path) -> None:
     """It leaves nothing, and nothing is begun when the time is up already."""
-    for seconds in (0.0, 0.5):
+    for seconds in (0.0, 2.0):
         with pytest.raises(TimeoutError):
             _images.find(None, Deadline(seconds))
         assert list((tmp_path / "lind-sandbox").iterdir()) == []
@@ -123,11 +123,11 @@ async def test_a_start_counts_the_time_of_its_image(slow: Path) -> None:
             turns += 1
 
     task = asyncio.ensure_future(turn())
-    with pytest.raises(SandboxError, match="has not started within 0.5 seconds"):
-        await AsyncSandbox(start_timeout=0.5).open()
+    with pytest.raises(SandboxError, match="has not started within 2 seconds"):
+        await AsyncSandbox(start_timeout=2).open()
     task.cancel()
     assert turns > 1
-    with pytest.raises(SandboxError, match="has not started within 0.5 seconds"):
-        Sandbox(start_timeout=0.5).open()
+    with pytest.raises(SandboxError, match="has not started within 2 seconds"):
+        Sandbox(start_timeout=2).open()
     assert slow.read_text().count("unpack-image") == 2
     assert "session start" not in slow.read_text()
