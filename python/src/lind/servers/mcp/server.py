@@ -49,10 +49,11 @@ class Server(MCPServer[Any]):
 
     async def run_stdio_async(self) -> None:
         """Serves by standard input and output."""
-        if not stdio.can_wait():
+        # Another version of the SDK may have it elsewhere.
+        inner = getattr(self, "_lowlevel_server", None)
+        if inner is None or not stdio.can_wait():
             await super().run_stdio_async()
             return
-        inner = self._lowlevel_server
         async with stdio.opened() as (given, said), stdio_server(given, said) as (read, write):
             await inner.run(read, write, inner.create_initialization_options())
 
