@@ -253,8 +253,7 @@ def link_program(request: Request, inputs: list[str], output: str, cxx: bool, pa
         return run([*command, "-o", output])
     # In a directory of its own, since the linker names the module after the file; not beside a
     # device (-o /dev/null).
-    device = os.path.exists(output) and not os.path.isfile(output)
-    beside = os.path.join(place.temporary(), os.path.basename(output)) if device else output
+    beside = os.path.join(place.temporary(), os.path.basename(output)) if place.is_device(output) else output
     directory = f"{beside}.{os.getpid()}.link"
     linked = os.path.join(directory, os.path.basename(output))
     os.mkdir(directory)

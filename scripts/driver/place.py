@@ -121,6 +121,11 @@ def temporary() -> str:
     return os.environ.get("TMPDIR") or "/tmp"
 
 
+def is_device(path: str) -> bool:
+    """Whether an output is a device, as /dev/null, or a pipe: such a one is written to, and not replaced."""
+    return os.path.exists(path) and not os.path.isfile(path)
+
+
 def become(command: list[str]) -> int:
     """Runs a command in place of this process."""
     show(command)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
+from driver import place
 from driver.place import Fail
 
 MAGIC, THIN = b"!<arch>\n", b"!<thin>\n"
@@ -84,12 +85,16 @@ def index(path: str) -> set[str]:
 
 
 def write(path: str, entries: list[tuple[str, bytes]]) -> None:
-    """Writes an archive, which replaces the file when all of it is there. Of long names the end is kept."""
+    """Writes an archive, which replaces the file when all of it is there; a device is written to. Of long names the end is kept."""
     parts = [MAGIC]
     for name, body in entries:
         header = f"{name.encode(errors='replace').decode(errors='replace')[-15:] + '/':<16}{0:<12}{0:<6}{0:<6}{644:<8}{len(body):<10}`\n"
         parts += [header.encode(errors="replace"), body, b"\n" * (len(body) % 2)]
 
+    if place.is_device(path):
+        with open(path, "wb") as file:
+            file.writelines(parts)
+        return
     beside = f"{path}.{os.getpid()}.new"
     try:
         with open(beside, "wb") as file:

@@ -64,7 +64,7 @@ def link(request: Request, inputs: Inputs, opened: list[Library], output: str, c
         if inputs.whole:
             words += ["--whole-archive", *inputs.whole, "--no-whole-archive"]
         status = build.link_program(request, [*words, *inputs.archives, *inputs.rest], output, with_cxx, passes)
-        if not status and request.dynamic:
+        if not status and request.dynamic and not place.is_device(output):
             kept.keep(request, inputs, parts, output, cxx)
         return status
     finally:

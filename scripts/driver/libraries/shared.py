@@ -37,9 +37,10 @@ def make(request: Request, words: list[str], output: str, cxx: bool) -> int:
     with_cxx = request.cxx_library if request.cxx_library is not None else cxx
     made = Library(request.soname or os.path.basename(output), list(dict.fromkeys(needed)), with_cxx, members)
     archive.write(output, made.encoded())
-    mask = os.umask(0)
-    os.umask(mask)
-    os.chmod(output, 0o777 & ~mask)
+    if not place.is_device(output):
+        mask = os.umask(0)
+        os.umask(mask)
+        os.chmod(output, 0o777 & ~mask)
     return 0
 
 

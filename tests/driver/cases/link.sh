@@ -27,6 +27,10 @@ lind-cc -Wl,--whole-archive libtwice.a -Wl,--no-whole-archive b.o -o prog5 && ma
 
 # A device is written to, not replaced, even by root; and no file is made beside it.
 ln -s /dev/null sink && lind-cc a.o b.o -o sink && [ -L sink ]
+lind-cc -shared a.o -o sink && [ -L sink ]
+echo '#include <dlfcn.h>
+int main(void) { return !dlopen(0, RTLD_NOW); }' >self.c
+lind-cc -rdynamic self.c -o sink && [ -L sink ] && [ ! -e sink.link ]
 
 # Partial links.
 lind-cc -r a.o b.o -o ab.o && lind-cc ab.o -o prog6 && magic prog6
