@@ -74,7 +74,13 @@ LINKER_DYNAMIC = {"-E", "-export-dynamic", "--export-dynamic"}
 LINKER_SONAME = ("-soname", "--soname", "-h")
 LINKER_RUN_PATH = ("-rpath", "--rpath", "-rpath-link", "--rpath-link", "-R")
 LINKER_VERSIONS = ("-version-script", "--version-script")
-LINKER_VALUES = (*LINKER_SONAME, *LINKER_RUN_PATH, *LINKER_VERSIONS)
+# Those that the linker gets as one word, so that a value is not taken for a file.
+LINKER_JOINED = {
+    "-u": "--undefined=", "-undefined": "--undefined=", "--undefined": "--undefined=", "-y": "--trace-symbol=", "--trace-symbol": "--trace-symbol=",
+    "-wrap": "--wrap=", "--wrap": "--wrap=", "--export": "--export=", "--export-if-defined": "--export-if-defined=",
+    "--keep-section": "--keep-section=", "-mllvm": "-mllvm=",
+}
+LINKER_VALUES = (*LINKER_SONAME, *LINKER_RUN_PATH, *LINKER_VERSIONS, *LINKER_JOINED)
 
 
 class Request:
@@ -257,7 +263,10 @@ def link_flags(inputs: list[tuple[str, str]], request: Request) -> list[tuple[st
         elif skip:
             if skip == "-z" and word == "muldefs":
                 out.append(("flag", "--allow-multiple-definition"))
-            of_libraries(skip, word, request)
+            if skip in LINKER_JOINED:
+                out.append(("flag", LINKER_JOINED[skip] + word))
+            else:
+                of_libraries(skip, word, request)
             skip = ""
         elif word in LINKER_PAIRED_DROPPED or word in LINKER_VALUES:
             skip = word
