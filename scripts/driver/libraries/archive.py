@@ -42,10 +42,10 @@ def members(path: str) -> Iterator[tuple[str, bytes]]:
         if special:
             continue
         if name.startswith("/"):
-            begin = int(name[1:]) if name[1:].isdigit() else len(long_names)
+            begin = int(name[1:]) if name[1:].isdecimal() else len(long_names)
             name = long_names[begin:].split(b"\n", 1)[0].decode(errors="surrogateescape")
         if name.startswith("#1/"):
-            length = int(name[3:]) if name[3:].isdigit() else 0
+            length = int(name[3:]) if name[3:].isdecimal() else 0
             name, body = body[:length].rstrip(b"\0").decode(errors="surrogateescape"), body[length:]
         name = name.rstrip("/")
         if not name.isprintable():
@@ -85,11 +85,13 @@ def index(path: str) -> set[str]:
 
 
 def write(path: str, entries: list[tuple[str, bytes]]) -> None:
-    """Writes an archive, which replaces the file when all of it is there; a device is written to. Of long names the end is kept."""
+    """Writes an archive, which replaces the file when all of it is there; a device is written to.
+    Names only tell people which member it is: the end of a long one is kept, in plain characters."""
     parts = [MAGIC]
     for name, body in entries:
-        header = f"{name.encode(errors='replace').decode(errors='replace')[-15:] + '/':<16}{0:<12}{0:<6}{0:<6}{644:<8}{len(body):<10}`\n"
-        parts += [header.encode(errors="replace"), body, b"\n" * (len(body) % 2)]
+        plain = "".join(sign if " " <= sign <= "~" else "?" for sign in name[-15:])
+        header = f"{plain + '/':<16}{0:<12}{0:<6}{0:<6}{644:<8}{len(body):<10}`\n"
+        parts += [header.encode(), body, b"\n" * (len(body) % 2)]
 
     if place.is_device(path):
         with open(path, "wb") as file:

@@ -99,6 +99,6 @@ def needs(path: str) -> list[str]:
             part = Reader(body)
             if kind == CUSTOM and part.name() == SECTION:
                 return [line for line in body[part.at :].decode(errors="replace").split("\n") if line.isprintable() and line]
-    except IndexError:
+    except (IndexError, ValueError):
         raise Fail(f"{path}: the module is damaged") from None
     return []

@@ -41,6 +41,11 @@ runs ld.wasm 2
 lind-cc -O2 -flto -shared one.c two.c -o liblto.so
 lind-cc -O2 -flto main.c liblto.so -o lto.wasm
 runs lto.wasm 2
+# Any name of a file.
+cp one.c 'größer als alle anderen.c'
+lind-cc -shared two.c 'größer als alle anderen.c' -o libname.so
+lind-cc main.c libname.so -o name.wasm
+runs name.wasm 2
 # A library to which other tools have been is one still.
 cp libwhole.so indexed.so
 $TRIPLE-ranlib indexed.so
@@ -140,6 +145,12 @@ head -c 300 opens.link >cut.link
 cp opens.wasm cut.wasm
 fails lind-link cut.wasm libld.so 2>err
 grep -q 'cut.link' err
+fails grep -q Traceback err
+printf '\0asm\1\0\0\0\0\377\377\377\377\377\377\377\377\377\377\1' >cut.wasm
+fails lind-ldd cut.wasm 2>err
+grep -q 'cut.wasm: the module is damaged' err
+printf '!<arch>\n/\302\262             0           0     0     644     2         `\nab' >cut.a
+fails lind-cc -shared -L. -Wl,--whole-archive cut.a -o x.so 2>err
 fails grep -q Traceback err
 # A name that would be a line of its own.
 fails lind-cc -shared one.c -Wl,-soname,"a
