@@ -20,15 +20,15 @@ from driver.place import Fail
 def make(request: Request, words: list[str], output: str, cxx: bool) -> int:
     inputs = Inputs(request, words)
     members = [(os.path.basename(path), inputs.contents(path)) for path in inputs.objects]
-    for path in inputs.whole:
-        members += [(name, inputs.compiled(f"{path}({name})", body)) for name, body in archive.members(path)]
-    found = [Object(name, body) for name, body in members]
-    for member in extracted(members_of(inputs, inputs.archives), found):
-        members.append((member.name, member.body))
-        found.append(member.origin)
+    found = [Object(path, body) for path, (_, body) in zip(inputs.objects, members, strict=True)]
+    whole = members_of(inputs, inputs.whole)
+    found += [member.origin for member in whole]
+    taken = extracted(members_of(inputs, inputs.archives), found)
+    members += [(member.name, member.body) for member in [*whole, *taken]]
+    found += [member.origin for member in taken]
     if request.versions:
         hide(request.versions, found)
-        members = [(origin.name, origin.encoded()) for origin in found]
+        members = [(name, origin.encoded()) for (name, _), origin in zip(members, found, strict=True)]
     for word in inputs.rest:
         if word.startswith("-l") and not os.path.exists(os.path.join(place.sysroot(), "lib", f"lib{word[2:]}.a")):
             raise Fail(f"cannot find {word}")
