@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 from collections.abc import Callable, Iterable
@@ -136,14 +137,15 @@ def parts_of(program: Program, opened: list[Library]) -> list[Part]:
     for found in inputs.libraries:
         (later if request.as_needed and not exports(found) & program.wants else roots).append(found)
     by_digest: dict[str, Part] = {}
-    labels: dict[str, int] = {}
+    labels: set[str] = set()
 
     def part_of(found: Library, at_start: bool) -> Part:
         if found.digest in by_digest:
             return by_digest[found.digest]
-        labels[found.soname] = labels.get(found.soname, 0) + 1
-        number = labels[found.soname]
-        part = Part(found, found.soname if number == 1 else f"{found.soname}.{number}", at_start)
+        tried = (found.soname if number == 1 else f"{found.soname}.{number}" for number in itertools.count(1))
+        label = next(name for name in tried if name not in labels)
+        labels.add(label)
+        part = Part(found, label, at_start)
         by_digest[found.digest] = part
         # The digest of a library that needs itself in the end is known by now.
         for name in found.needed:

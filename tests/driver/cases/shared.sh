@@ -112,6 +112,15 @@ cp libld.so lib/libfile2.so
 [ "$(opens -e LD_LIBRARY_PATH=/none:/some more.wasm libfile.so libfile2.so)" = "yes
 yes" ]
 [ "$(opens more.wasm libfile.so)" = 'libfile.so: cannot open shared object file: No such file or directory' ]
+# Libraries of one name, and one whose name is the first's and a number.
+for number in 1 2 3; do
+	echo "int here(void) { return $number; }" >here.c
+	lind-cc -shared here.c -Wl,-soname,libhere.so -o libhere$number.so
+done
+printf '#include <dlfcn.h>\n#include <stdio.h>\nint main(int argc, char **argv) { for (int i = 1; i < argc; i++) printf("%%d ", ((int (*)(void))dlsym(dlopen(argv[i], RTLD_NOW), "here"))()); return 0; }\n' >calls.c
+lind-cc -shared here.c -Wl,-soname,libhere.so.2 -o libhere3.so
+lind-cc calls.c --dlopen libhere1.so --dlopen libhere2.so --dlopen libhere3.so -o calls.wasm
+[ "$(opens calls.wasm ./libhere1.so ./libhere2.so ./libhere3.so)" = "1 2 3 " ]
 # A library that was made again is another one, until it is joined again.
 lind-cc -shared -DNEW one.c -o libwhole.so
 opens opens.cwasm ./libwhole.so | grep -q 'has another version of libwhole.so'
