@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from driver import place
 from driver.place import Fail
@@ -84,15 +84,27 @@ def index(path: str) -> set[str]:
     return {name.decode(errors="surrogateescape") for name in body[4 + 4 * count :].split(b"\0") if name}
 
 
-def write(path: str, entries: list[tuple[str, bytes]]) -> None:
-    """Writes an archive, which replaces the file when all of it is there; a device is written to.
-    Names only tell people which member it is: the end of a long one is kept, in plain characters."""
+def with_members(path: str) -> bytes:
+    """The contents of a file; those of a thin archive, whose members are files of their own, with these."""
+    with open(path, "rb") as file:
+        data = file.read()
+    return b"".join(encoded(members(path))) if data.startswith(THIN) else data
+
+
+def encoded(entries: Iterable[tuple[str, bytes]]) -> list[bytes]:
+    """An archive, in pieces. Names only tell people which member it is: the end of a long one is
+    kept, in plain characters."""
     parts = [MAGIC]
     for name, body in entries:
         plain = "".join(sign if " " <= sign <= "~" else "?" for sign in name[-15:])
         header = f"{plain + '/':<16}{0:<12}{0:<6}{0:<6}{644:<8}{len(body):<10}`\n"
         parts += [header.encode(), body, b"\n" * (len(body) % 2)]
+    return parts
 
+
+def write(path: str, entries: list[tuple[str, bytes]]) -> None:
+    """Writes an archive, which replaces the file when all of it is there; a device is written to."""
+    parts = encoded(entries)
     if place.is_device(path):
         with open(path, "wb") as file:
             file.writelines(parts)

@@ -41,8 +41,7 @@ def link_if_wanted(request: Request, words: list[str], output: str, cxx: bool, p
 
 def calls(inputs: Inputs) -> bool:
     for path in [*inputs.objects, *inputs.whole, *inputs.archives]:
-        with open(path, "rb") as file:
-            data = file.read()
+        data = archive.with_members(path)
         if any(name in data for name in CALLS):
             return True
     return False

@@ -35,8 +35,7 @@ def keep(request: Request, inputs: Inputs, parts: list[Part], output: str, cxx: 
         return len(members)
 
     def file(path: str) -> int:
-        with open(path, "rb") as source:
-            return add(os.path.basename(path), source.read())
+        return add(os.path.basename(path), archive.with_members(path))
 
     about = {
         "request": {name: getattr(request, name) for name in FIELDS},

@@ -105,6 +105,14 @@ lind-link more.wasm libwhole.so
 yes" ]
 lind-link opens.cwasm libwhole.so
 [ "$(opens opens.cwasm ./libwhole.so)" = yes ]
+# Of a thin archive, whose members are files of their own, the members are kept.
+printf 'extern int main(int, char **);\nint (*const first)(int, char **) = main;\n' >thin.c
+lind-cc -c opens.c thin.c
+$TRIPLE-ar rcsT libthin.a opens.o thin.o
+lind-cc -rdynamic -Wl,-u,first libthin.a -o thin.wasm
+rm libthin.a opens.o thin.o
+lind-link thin.wasm libld.so
+[ "$(opens thin.wasm ./libld.so)" = yes ]
 # A name without a slash: that of a library in the program, or of a file in LD_LIBRARY_PATH or /lib.
 mkdir -p some lib
 cp libld.so some/libfile.so
