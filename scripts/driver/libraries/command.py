@@ -50,7 +50,8 @@ def link(words: list[str]) -> int:
     source = stem + kept.SUFFIX
     if not os.path.isfile(source):
         raise Fail(f"{program}: there is no {source}: link the program with -rdynamic, which keeps what it was linked from")
-    output = output or next((path for path in (f"{stem}.wasm", stem) if os.path.isfile(path)), program)
+    modules = [*([] if program.endswith(".cwasm") else [program]), f"{stem}.wasm", stem]
+    output = output or next((path for path in modules if os.path.isfile(path)), program)
     module = output[: -len(".cwasm")] + ".wasm" if output.endswith(".cwasm") else output
     compiled = module.removesuffix(".wasm") + ".cwasm"
     workspace = build.Workspace()

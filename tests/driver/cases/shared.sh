@@ -105,6 +105,12 @@ lind-link more.wasm libwhole.so
 yes" ]
 lind-link opens.cwasm libwhole.so
 [ "$(opens opens.cwasm ./libwhole.so)" = yes ]
+# The file that is named is written, not another program's whose name differs by the ending.
+lind-cc -rdynamic opens.c -o both
+cp both both.wasm
+lind-link both libld.so
+fails cmp -s both both.wasm
+lind-ldd both | grep -q libld.so.1
 # Of a thin archive, whose members are files of their own, the members are kept.
 printf 'extern int main(int, char **);\nint (*const first)(int, char **) = main;\n' >thin.c
 lind-cc -c opens.c thin.c
