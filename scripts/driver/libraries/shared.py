@@ -70,13 +70,17 @@ def hide(script: str, found: list[Object]) -> None:
             into = kept
         elif word == "local":
             into = hidden
-        elif word not in ("}", ":") and not word.startswith("extern"):
+        elif word not in ("}", ":") and not re.match(r"extern\s", word):
             into.append(word.strip('"'))
     for origin in found:
         for symbol in origin.symbols:
-            if symbol.exported and matches(symbol.name, hidden) and not matches(symbol.name, kept):
+            if symbol.exported and closeness(symbol.name, hidden) > closeness(symbol.name, kept):
                 symbol.flags |= objects.HIDDEN
 
 
-def matches(name: str, patterns: list[str]) -> bool:
-    return any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
+def closeness(name: str, patterns: list[str]) -> int:
+    """How well patterns fit a name: 3 if one is the name itself, 1 if `*` alone fits, 0 if none does."""
+    if name in patterns:
+        return 3
+    fitting = [pattern for pattern in patterns if fnmatch.fnmatchcase(name, pattern)]
+    return 0 if not fitting else 1 if all(pattern == "*" for pattern in fitting) else 2

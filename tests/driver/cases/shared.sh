@@ -89,6 +89,30 @@ runs script.wasm 2
 printf '#include <dlfcn.h>\nint main(void) { void *l = dlopen("libscript.so", 2); return !dlsym(l, "one") + 2 * !!dlsym(l, "unwanted"); }\n' >looks.c
 lind-cc looks.c --dlopen libscript.so -o looks.wasm
 lind_run --root "$PWD" looks.wasm
+# A name outweighs patterns, and each of these `*`.
+printf 'int external(void) { return 1; }\nint kept(void) { return 1; }\nint key(void) { return 1; }\nint keep(void) { return 1; }\n' >names.c
+printf 'V1 { global: external; k*; local: *; kept; };\n' >script
+lind-cc -shared names.c -Wl,--version-script=script -o libnames.so
+printf 'V1 { global: *; local: ke*; keep; }; V2 { global: key; } V1;\n' >script
+lind-cc -shared names.c -Wl,--version-script=script -o libnames2.so
+cat >looks.c <<'END'
+#include <dlfcn.h>
+#include <stdio.h>
+int main(int argc, char **argv)
+{
+	static const char *const names[] = { "external", "kept", "key", "keep" };
+	for (int i = 1; i < argc; i++) {
+		void *library = dlopen(argv[i], RTLD_NOW);
+		for (int n = 0; n < 4; n++)
+			printf("%d", dlsym(library, names[n]) != NULL);
+		putchar('\n');
+	}
+	return 0;
+}
+END
+lind-cc looks.c --dlopen libnames.so --dlopen libnames2.so -o looks.wasm
+[ "$(lind_run --root "$PWD" looks.wasm libnames.so libnames2.so)" = "1011
+1010" ]
 
 # Joining later: PROGRAM.link, another program, the compiled code beside it.
 printf '#include <dlfcn.h>\n#include <stdio.h>\nint main(int argc, char **argv) { for (int i = 1; i < argc; i++) puts(dlopen(argv[i], RTLD_NOW) ? "yes" : dlerror()); return 0; }\n' >opens.c
