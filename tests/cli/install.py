@@ -15,10 +15,11 @@ SIGNATURE = 64
 # The checkout is empty for what follows, as if it had never been there.
 HIDDEN = f'mount -t tmpfs -o mode=0700 none "{TOP}"; '
 USE = """cd "$WORK"
-for command in lind-boot lind-sh lind_compile lind-cc; do [ "$(command -v $command)" = "$PREFIX/bin/$command" ] || exit 90; done
+for command in lind-boot lind-sh lind_compile lind-cc lind-link lind-ldd; do [ "$(command -v $command)" = "$PREFIX/bin/$command" ] || exit 90; done
 lind_compile hello.c >/dev/null || exit 91
 [ -f hello.wasm ] && [ -f hello.cwasm ] || exit 92
 lind-cc -o other.wasm hello.c || exit 93
+lind-cc -shared -o libhello.so hello.c && lind-ldd libhello.so >needs || exit 98
 [ "$(lind-boot run ./hello)" = "hello from a cage" ] || exit 94
 [ "$(lind-boot run --policy untrusted --allow 127.0.0.1:1 ./other.wasm)" = "hello from a cage" ] || exit 95
 lind-boot warm "$PREFIX/lib/lind/grates" || exit 96
@@ -64,7 +65,7 @@ def installs_and_uninstalls(world: World) -> None:
             raise Failed(f"{path} may be changed by others: {mode:o}")
         if path.is_symlink() and str(TOP) in os.readlink(path):
             raise Failed(f"{path} leads into the checkout")
-    for source in prefix.rglob("scripts/driver/*.py"):
+    for source in prefix.rglob("scripts/driver/**/*.py"):
         compiled = list(source.parent.glob(f"__pycache__/{source.stem}.*.pyc"))
         if len(compiled) != 1 or str(stage).encode() in compiled[0].read_bytes():
             raise Failed(f"{source}: each start of the driver compiles it, or its bytecode names where it was staged: {compiled}")

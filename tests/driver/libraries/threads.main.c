@@ -2,6 +2,7 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #define COUNT 8
 static void *handles[COUNT];
 static int sums[COUNT];
@@ -13,7 +14,7 @@ static void *work(void *arg)
 	pthread_barrier_wait(&barrier);
 	handles[n] = dlopen("./liba.so", RTLD_NOW);
 	if (!handles[n])
-		return NULL;
+		exit(puts(dlerror()) < 0);
 	int (*add)(int) = (int (*)(int))dlsym(handles[n], "add");
 	for (int i = 0; i < 1000; i++)
 		sums[n] = add(n);
