@@ -6,7 +6,7 @@ import os
 import sys
 
 from driver import place
-from driver.options import Request
+from driver.options import LINKER_AS_NEEDED, Request
 from driver.place import Fail, run
 
 FEATURES = ["-matomics", "-mbulk-memory", "-mmutable-globals", "-msign-ext", "-mnontrapping-fptoint", "-msimd128"]
@@ -225,7 +225,7 @@ def compile_sources(request: Request, workspace: Workspace, cxx: bool) -> list[s
 def link(request: Request, inputs: list[str], output: str, cxx: bool, passes: bool = True) -> int:
     """Links and runs the passes. The output appears when all of that has succeeded."""
     if request.partial:
-        objects = [word for word in inputs if not word.startswith("-l")]
+        objects = [word for word in inputs if not word.startswith("-l") and word not in LINKER_AS_NEEDED]
         return run([place.tool("wasm-ld"), "-r", *objects, "-o", output])
     if request.shared:
         from driver.libraries import shared
@@ -235,7 +235,7 @@ def link(request: Request, inputs: list[str], output: str, cxx: bool, passes: bo
         from driver.libraries import join
 
         return join.link_if_wanted(request, inputs, output, cxx, passes)
-    return link_program(request, inputs, output, cxx, passes)
+    return link_program(request, [word for word in inputs if word not in LINKER_AS_NEEDED], output, cxx, passes)
 
 
 def may_have_libraries(request: Request, inputs: list[str]) -> bool:

@@ -69,6 +69,8 @@ LINKER_DROPPED_STARTS = (
 # Options of the linker, each in its spellings.
 LINKER_PARTIAL = {"-r", "-i", "--relocatable"}
 LINKER_SHARED = {"-shared", "--shared", "-Bshareable", "-G"}
+# Those that count for the libraries behind them. The linker for WebAssembly does not know them.
+LINKER_AS_NEEDED = ("--as-needed", "--no-as-needed")
 LINKER_DYNAMIC = {"-E", "-export-dynamic", "--export-dynamic"}
 # Those with a value in the next word, or behind an equals sign.
 LINKER_SONAME = ("-soname", "--soname", "-h")
@@ -97,7 +99,6 @@ class Request:
         self.dynamic = False  # -rdynamic: libraries find the program's names, and more can be joined
         self.closed = False  # --no-export-dynamic: not even with -rdynamic
         self.static = False  # -static: no shared libraries
-        self.as_needed = False  # libraries that nothing refers to are not needed
         self.soname = ""
         self.versions = ""  # a version script
         self.run_paths: list[str] = []  # -rpath and -rpath-link
@@ -288,8 +289,6 @@ def of_libraries(option: str, value: str, request: Request) -> bool:
         request.dynamic = True
     elif option == "--no-export-dynamic":
         request.closed = True
-    elif option in ("--as-needed", "--no-as-needed"):
-        request.as_needed = option == "--as-needed"
     elif option in LINKER_SONAME:
         request.soname = value
     elif option in LINKER_RUN_PATH:

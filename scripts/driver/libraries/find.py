@@ -8,7 +8,7 @@ from driver import place
 from driver.libraries import archive, library
 from driver.libraries.library import Library
 from driver.libraries.objects import BITCODE
-from driver.options import Request
+from driver.options import LINKER_AS_NEEDED, Request
 from driver.place import Fail
 
 
@@ -24,7 +24,8 @@ class Inputs:
         self.whole: list[str] = []  # archives of which all is linked
         self.libraries: list[Library] = []
         self.plain: list[str] = []  # all of it in its order, with the archives that -l means
-        self.whole_now = self.static_now = False
+        self.spare: set[str] = set()  # digests of the libraries that are needed only if something refers to them
+        self.whole_now = self.static_now = self.as_needed_now = False
         for word in words:
             self.word(word)
 
@@ -32,6 +33,8 @@ class Inputs:
         if word in ("--whole-archive", "--no-whole-archive"):
             self.whole_now = word == "--whole-archive"
             self.plain.append(word)
+        elif word in LINKER_AS_NEEDED:
+            self.as_needed_now = word == "--as-needed"
         elif word in ("-Bstatic", "-Bdynamic"):
             self.static_now = word == "-Bstatic"
         elif word.startswith("-l"):
@@ -59,6 +62,9 @@ class Inputs:
             found = library.read(path)
             if all(found.digest != other.digest for other in self.libraries):
                 self.libraries.append(found)
+                self.spare |= {found.digest} if self.as_needed_now else set()
+            elif not self.as_needed_now:
+                self.spare.discard(found.digest)
         else:
             (self.whole if self.whole_now else self.archives).append(path)
 

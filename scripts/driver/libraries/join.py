@@ -92,7 +92,11 @@ class Program:
         self.objects = [Object(path, inputs.contents(path)) for path in inputs.objects]
         self.objects += [origin for origin in (member.origin for member in members(inputs, inputs.whole))]
         self.visible = {symbol.name for origin in self.objects for symbol in origin.symbols if symbol.exported}
-        self.wants = undefined(self.objects)
+
+    def wants(self) -> set[str]:
+        """The names that the program does not define, its archives as far as they are linked included."""
+        taken = extracted(members(self.inputs, self.inputs.archives), self.objects, ALWAYS)
+        return undefined([*self.objects, *(member.origin for member in taken)])
 
     def entries(self, parts: list[Part], cxx: bool) -> tuple[list[Entry], list[Entry]]:
         """The names that dlsym finds in the program and in the C library, of the objects that are linked."""
@@ -130,11 +134,12 @@ def static_names(inputs: Inputs) -> set[str]:
 
 def parts_of(program: Program, opened: list[Library]) -> list[Part]:
     """The libraries of a program: what it needs, nearest first, then those that it opens."""
-    request, inputs = program.request, program.inputs
+    inputs = program.inputs
+    wants = program.wants() if inputs.spare else set()
     roots: list[Library] = []
     later = list(opened)
     for found in inputs.libraries:
-        (later if request.as_needed and not exports(found) & program.wants else roots).append(found)
+        (later if found.digest in inputs.spare and not exports(found) & wants else roots).append(found)
     by_digest: dict[str, Part] = {}
     labels: set[str] = set()
 

@@ -17,7 +17,7 @@ SUFFIX = ".link"
 OPTIONS = ("-l", "--undefined=", "--export=", "--export-if-defined=", "--wrap=", "--allow-multiple-definition", "--no-gc-sections", "--gc-sections", "--strip-")
 ABOUT = "lind.program"
 # The fields of a request that a link looks at.
-FIELDS = ("nostdlib", "nostartfiles", "cxx_library", "strip", "profile", "grate", "fpcast", "fork", "dynamic", "as_needed")
+FIELDS = ("nostdlib", "nostartfiles", "cxx_library", "strip", "profile", "grate", "fpcast", "fork", "dynamic")
 
 
 def beside(output: str) -> str:

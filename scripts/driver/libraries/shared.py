@@ -33,7 +33,7 @@ def make(request: Request, words: list[str], output: str, cxx: bool) -> int:
         if word.startswith("-l") and not os.path.exists(os.path.join(place.sysroot(), "lib", f"lib{word[2:]}.a")):
             raise Fail(f"cannot find {word}")
     wanted = undefined(found)
-    needed = [other.soname for other in inputs.libraries if not request.as_needed or wanted & exports(other)]
+    needed = [other.soname for other in inputs.libraries if other.digest not in inputs.spare or wanted & exports(other)]
     with_cxx = request.cxx_library if request.cxx_library is not None else cxx
     made = Library(request.soname or os.path.basename(output), list(dict.fromkeys(needed)), with_cxx, members)
     archive.write(output, made.encoded())

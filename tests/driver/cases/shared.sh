@@ -68,6 +68,18 @@ runs linked.wasm 2
 # --as-needed: what nobody refers to is not needed.
 lind-cc -shared two.o one.o -Wl,--as-needed deep/libone.so -o libalone.so
 [ "$(lind-ldd libalone.so)" = "	no shared libraries" ]
+# It counts for what is behind it.
+lind-cc -shared two.o one.o -Wl,--as-needed,--no-as-needed deep/libone.so -Wl,--as-needed -o libalone.so
+[ "$(lind-ldd libalone.so)" = "	libone.so" ]
+lind-cc main.c two.o one.o deep/libone.so -Wl,--as-needed -o alone.wasm
+lind-ldd alone.wasm | grep -q 'libone.so .* needed'
+lind-cc main.c two.o one.o -Wl,--as-needed deep/libone.so -o alone.wasm
+lind-ldd alone.wasm >says
+fails grep -q needed says
+# An archive may be what refers to it.
+$TRIPLE-ar rcs libtwos.a two.o
+lind-cc main.c libtwos.a -Wl,--as-needed deep/libone.so -o archive.wasm
+runs archive.wasm 2
 # -l takes a shared library first, and an archive with -static or -Bstatic. Then a shared one by its
 # file is refused.
 cp libparts.a deep/libone.a
