@@ -10,7 +10,7 @@ use std::collections::HashMap;
 
 use anyhow::Result;
 use wasm_encoder::InstructionSink;
-use wasmparser::{FuncType, ModuleArity, Operator};
+use wasmparser::{Export, ExternalKind, FuncType, ModuleArity, Operator};
 
 use crate::code::{self, Edit};
 use crate::module::{Module, id};
@@ -27,11 +27,14 @@ pub fn mend_stubs(module: &mut Module) -> Result<()> {
         return Ok(());
     };
     let names = function_names(module);
+    // A library's function has the library's name behind its own there, and is exported by its own.
+    let exported = exported_functions(module)?;
     let meant: HashMap<u32, u32> = names
         .iter()
         .filter_map(|(stub, name)| {
             let wanted = name.strip_prefix(STUB)?;
-            names.iter().find(|(_, name)| name == wanted).map(|(function, _)| (*stub, *function))
+            let mut named = names.iter().chain(&exported);
+            named.find(|(_, name)| name == wanted).map(|(function, _)| (*stub, *function))
         })
         .collect();
     if meant.is_empty() {
@@ -77,6 +80,12 @@ fn call(have: &FuncType, want: &FuncType, function: u32) -> Result<Vec<u8>> {
 fn type_of(types: &Types, function: u32) -> Option<&FuncType> {
     let ty = types.plain_function(ModuleArity::type_index_of_function(types, function)?)?;
     (is_numeric(ty) && ty.results().len() <= 1).then_some(ty)
+}
+
+fn exported_functions(module: &Module) -> Result<Vec<(u32, String)>> {
+    let exports = module.entries::<Export>(id::EXPORT)?.into_iter().map(|(_, export)| export);
+    let functions = exports.filter(|export| export.kind == ExternalKind::Func);
+    Ok(functions.map(|export| (export.index, export.name.to_owned())).collect())
 }
 
 fn function_names(module: &Module) -> Vec<(u32, String)> {

@@ -32,6 +32,10 @@ for flags in "" "-s" "-O2 -g"; do
 	grep -q 'function signature mismatch: f' messages && grep -q 'no-fpcast' messages
 	lind_run --root "$PWD" prog.wasm >got && cmp got wanted
 done
+# So are functions of a shared library.
+lind-cc -shared b.c -o libb.so
+lind-cc a.c libb.so -o prog.wasm 2>messages
+lind_run --root "$PWD" prog.wasm >got && cmp got wanted
 lind-cc --no-fpcast a.c b.c -o trap.wasm 2>messages
 ! grep -q 'no-fpcast' messages
 ! lind_run --root "$PWD" trap.wasm >got 2>messages
