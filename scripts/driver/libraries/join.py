@@ -77,7 +77,7 @@ def written(parts: list[Part], workspace: build.Workspace) -> list[str]:
     for part in parts:
         for origin in part.objects:
             member = origin.name.removesuffix(")").rpartition("(")[2]
-            paths.append(workspace.file(f"{part.label}-{os.path.basename(member)}"))
+            paths.append(workspace.file(f"{part.label[-40:]}-{os.path.basename(member)[-40:]}"))
             with open(paths[-1], "wb") as file:
                 file.write(origin.encoded())
     return paths

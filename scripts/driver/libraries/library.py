@@ -9,7 +9,7 @@ from driver.libraries.objects import BITCODE, Object
 from driver.place import Fail
 
 ABOUT = "lind.library"
-# The most that a name of a library may have, which is what a directory's entry may.
+# The most bytes that a name of a library may have, which is what a directory's entry may.
 LONGEST = 255
 
 
@@ -50,8 +50,8 @@ class Library:
 
 def checked(name: str) -> str:
     """A name of a library, which is put into files of lines."""
-    if not name or len(name) > LONGEST or "/" in name or any(ord(sign) < 0x20 or sign == "\x7f" for sign in name):
-        raise Fail(f"{name!r} is not a name for a library: it is empty, too long, or has a slash or a control character")
+    if not name or len(name.encode(errors="surrogateescape")) > LONGEST or "/" in name or not name.isprintable():
+        raise Fail(f"{name!r} is not a name for a library: it is empty, too long, or has a slash or a character that cannot be printed")
     return name
 
 

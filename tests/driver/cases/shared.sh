@@ -215,6 +215,14 @@ grep -q 'cut.a.*: not an object for a cage' err
 fails lind-cc -shared one.c -Wl,-soname,"a
 needed b" -o x.so 2>err
 grep -q 'not a name for a library' err
+# Names with a command for terminals, in no encoding, too long, and just not too long.
+for name in "$(printf '\302\2332J')" "$(printf '\377')" "$(printf '%0128dö' 0 | sed 's/0/ö/g')"; do
+	fails lind-cc -shared one.c -Wl,-soname,"$name" -o x.so 2>err
+	grep -q 'not a name for a library' err
+done
+lind-cc -shared one.c two.c -Wl,-soname,"$(printf '%0255d' 0)" -o long.so
+lind-cc main.c long.so -o long.wasm
+runs long.wasm 2
 fails lind-cc -shared one.c -L. -lnothere -o x.so 2>err
 grep -q 'cannot find -lnothere' err
 # A library's own main, and a name that it shares with the program, are its own.
