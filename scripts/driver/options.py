@@ -52,7 +52,7 @@ LINKER_PAIRED_DROPPED = {
 LINKER_DROPPED = {
     "--start-group", "--end-group", "-(", "-)", "--warn-common", "--sort-common",
     "--eh-frame-hdr", "--no-eh-frame-hdr",
-    "-Bsymbolic", "-Bsymbolic-functions", "-static", "-dn", "-dy", "-pie", "--pie", "-no-pie", "--no-pie", "--relax",
+    "-Bsymbolic", "-Bsymbolic-functions", "-pie", "--pie", "-no-pie", "--no-pie", "--relax",
     "--no-relax", "--no-undefined", "--no-allow-shlib-undefined", "--allow-shlib-undefined", "-nostdlib", "-N", "-n",
     "--no-copy-dt-needed-entries", "--copy-dt-needed-entries", "--enable-new-dtags", "--disable-new-dtags", "-O1",
     "--warn-once", "--no-warn-mismatch", "--fatal-warnings", "--no-fatal-warnings", "--cref", "--no-keep-memory",
@@ -69,6 +69,8 @@ LINKER_DROPPED_STARTS = (
 # Options of the linker, each in its spellings.
 LINKER_PARTIAL = {"-r", "-i", "--relocatable"}
 LINKER_SHARED = {"-shared", "--shared", "-Bshareable", "-G"}
+# Those that say which kind of library -l takes from here on.
+LINKER_KINDS = {"-static": "-Bstatic", "-dn": "-Bstatic", "-non_shared": "-Bstatic", "-dy": "-Bdynamic", "-call_shared": "-Bdynamic"}
 # Those that count for the libraries behind them. The linker for WebAssembly does not know them.
 LINKER_AS_NEEDED = ("--as-needed", "--no-as-needed")
 LINKER_DYNAMIC = {"-E", "-export-dynamic", "--export-dynamic"}
@@ -271,6 +273,8 @@ def link_flags(inputs: list[tuple[str, str]], request: Request) -> list[tuple[st
             skip = ""
         elif word in LINKER_PAIRED_DROPPED or word in LINKER_VALUES:
             skip = word
+        elif word in LINKER_KINDS:
+            out.append(("flag", LINKER_KINDS[word]))
         elif word == "-zmuldefs":
             out.append(("flag", "--allow-multiple-definition"))
         elif (of_libraries(*word.split("=", 1), request) if "=" in word else of_libraries(word, "", request)) or word in LINKER_DROPPED or word in LINKER_PARTIAL or word.startswith(LINKER_DROPPED_STARTS):

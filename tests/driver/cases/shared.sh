@@ -88,6 +88,8 @@ runs static.wasm 2
 [ "$(lind-ldd static.wasm)" = "	no shared libraries" ]
 lind-cc main.c two.o -Ldeep -Wl,-Bstatic -lone -Wl,-Bdynamic -o static.wasm
 [ "$(lind-ldd static.wasm)" = "	no shared libraries" ]
+lind-cc main.c two.o -Ldeep -Wl,-static -lone -Wl,-dy -o static.wasm
+[ "$(lind-ldd static.wasm)" = "	no shared libraries" ]
 lind-cc main.c two.o -Ldeep -lone -o shared.wasm
 lind-ldd shared.wasm | grep -q libone.so
 fails lind-cc -static main.c libld.so -o x.wasm 2>err
