@@ -57,7 +57,7 @@ LINKER_DROPPED = {
     "--no-copy-dt-needed-entries", "--copy-dt-needed-entries", "--enable-new-dtags", "--disable-new-dtags", "-O1",
     "--warn-once", "--no-warn-mismatch", "--fatal-warnings", "--no-fatal-warnings", "--cref", "--no-keep-memory",
     "--reduce-memory-overheads", "-d", "-q", "--emit-relocs", "-X", "--discard-locals", "-x", "--discard-all",
-    "--push-state", "--pop-state", "--no-ld-generated-unwind-info", "--build-id", "--no-dynamic-linker",
+    "--no-ld-generated-unwind-info", "--build-id", "--no-dynamic-linker",
     "--undefined-version", "--no-undefined-version", "--no-rosegment", "--no-omagic", "--discard-none", "--no-threads",
 }
 LINKER_DROPPED_STARTS = (
@@ -73,6 +73,8 @@ LINKER_SHARED = {"-shared", "--shared", "-Bshareable", "-G"}
 LINKER_KINDS = {"-static": "-Bstatic", "-dn": "-Bstatic", "-non_shared": "-Bstatic", "-dy": "-Bdynamic", "-call_shared": "-Bdynamic"}
 # Those that count for the libraries behind them. The linker for WebAssembly does not know them.
 LINKER_AS_NEEDED = ("--as-needed", "--no-as-needed")
+# Those in force until another of their kind: --push-state notes them, --pop-state restores them.
+LINKER_STATES = (("--no-whole-archive", "--whole-archive"), ("-Bdynamic", "-Bstatic"), ("--no-as-needed", "--as-needed"))
 LINKER_DYNAMIC = {"-E", "-export-dynamic", "--export-dynamic"}
 # Those with a value in the next word, or behind an equals sign.
 LINKER_SONAME = ("-soname", "--soname", "-h")
@@ -260,6 +262,8 @@ def link_flags(inputs: list[tuple[str, str]], request: Request) -> list[tuple[st
     Those about shared libraries are noted in the request."""
     out: list[tuple[str, str]] = []
     skip = ""
+    now = [kinds[0] for kinds in LINKER_STATES]
+    pushed: list[list[str]] = []
     for kind, word in inputs:
         if kind != "linker":
             out.append((kind, word))
@@ -273,13 +277,19 @@ def link_flags(inputs: list[tuple[str, str]], request: Request) -> list[tuple[st
             skip = ""
         elif word in LINKER_PAIRED_DROPPED or word in LINKER_VALUES:
             skip = word
-        elif word in LINKER_KINDS:
-            out.append(("flag", LINKER_KINDS[word]))
+        elif word == "--push-state":
+            pushed.append(now)
+        elif word == "--pop-state":
+            before = pushed.pop() if pushed else now
+            out += [("flag", old) for old, new in zip(before, now, strict=True) if old != new]
+            now = before
         elif word == "-zmuldefs":
             out.append(("flag", "--allow-multiple-definition"))
         elif (of_libraries(*word.split("=", 1), request) if "=" in word else of_libraries(word, "", request)) or word in LINKER_DROPPED or word in LINKER_PARTIAL or word.startswith(LINKER_DROPPED_STARTS):
             pass
         else:
+            word = LINKER_KINDS.get(word, word)
+            now = [word if word in kinds else old for old, kinds in zip(now, LINKER_STATES, strict=True)]
             out.append(("flag", word))
     request.dynamic = request.dynamic and not request.closed
     return out

@@ -24,6 +24,8 @@ lind-cc b.o -L. -ltwice -o prog3 && magic prog3 && mkdir again
 lind-cc b.o -L . -l twice -Wl,--as-needed,-z,now -Wl,-rpath -Wl,/nowhere -static -o again/prog3 && cmp again/prog3 prog3
 lind-cc b.o -L. -ltwice -Wl,--exclude-libs,ALL -Wl,--defsym,x=1 -Wl,--undefined-version,--no-warn-rwx-segments -o again/prog3 && cmp again/prog3 prog3
 lind-cc -Wl,--whole-archive libtwice.a -Wl,--no-whole-archive b.o -o prog5 && magic prog5
+# States pushed and popped, as by CMake: the C library is not taken whole.
+lind-cc -Wl,--push-state,--whole-archive libtwice.a -Wl,--pop-state b.o -o prog12 && [ "$(stat -c %s prog12)" -lt $((2 * $(stat -c %s prog))) ]
 # Values of the linker's options in words of their own.
 printf 'int __real_twice(int);\nint __wrap_twice(int x) { return __real_twice(x); }\n' >wrap.c
 lind-cc -Wl,--wrap,twice -Wl,-u,twice -Xlinker --export -Xlinker twice a.o b.o wrap.c -o prog11 && magic prog11
