@@ -95,10 +95,14 @@ class Job extends AsyncWrap {
     }
 }
 const job = work => class extends Job { work(...list) { return work(...list); } };
+function fillRandomly(view) {
+    const result = view.byteLength ? native.os.random_bytes(view) : 0;
+    if (result < 0) throw shared.systemError(result, 'getrandom');
+}
 const RandomBytesJob = job((data, offset, size) => {
     const view = ArrayBuffer.isView(data) ? new Uint8Array(data.buffer, data.byteOffset + offset, size)
         : new Uint8Array(data, offset, size);
-    if (size) native.os.random_bytes(view);
+    fillRandomly(view);
 });
 const PBKDF2Job = class extends Job {
     constructor(mode, password, salt, iterations, length, digest) {
@@ -125,15 +129,17 @@ const HashJob = job((name, data) => {
 });
 const SecretKeyGenJob = job(size => {
     const data = new Uint8Array(size / 8);
-    native.os.random_bytes(data);
+    fillRandomly(data);
     const handle = new KeyObjectHandle();
     handle.init(0, data);
     return handle;
 });
 
 const modes = { 1: 'ecb', 2: 'cbc', 3: 'cfb', 4: 'ofb', 5: 'ctr', 6: 'gcm', 7: 'ccm', 0x10001: 'xts', 0x10002: 'wrap', 0x10003: 'ocb' };
+// How many bytes of a tag NIST SP 800-38D lets GCM have.
+const tagsOfGcm = [4, 8, 12, 13, 14, 15, 16];
 class CipherBase extends AsyncWrap {
-    #cipher; #encrypts; #done = false; #tag; #name; #tagLength;
+    #cipher; #encrypts; #done = false; #tag; #mode; #tagLength;
     constructor(encrypts) {
         super('CIPHER');
         this.#encrypts = encrypts;
@@ -145,9 +151,27 @@ class CipherBase extends AsyncWrap {
         throw Object.assign(code && code !== 'ERR_CRYPTO_UNKNOWN_CIPHER' ? new RangeError(cipher) : new Error(cipher),
             code ? { code } : {});
     }
+    // Finds whether the mode has a tag, and how long it is. GCM's may be left open; OpenSSL is told
+    // the length for the others.
+    #authenticate(name, given) {
+        const mode = modes[crypto.cipher_info(name)?.[5]];
+        if (mode === 'ccm') throw unsupported(`the mode CCM (${name})`);
+        this.#mode = mode === 'gcm' || mode === 'ocb' ? mode : /poly1305/i.test(name) ? 'poly1305' : undefined;
+        if (!this.#mode) return undefined;
+        if (this.#mode === 'ocb' && given < 0) throw this.#wrongTag(`authTagLength required for ${name}`);
+        this.#tagLength = this.#mode === 'poly1305' && given < 0 ? 16 : given;
+        if (given >= 0) this.#checkTag(given);
+        return this.#mode === 'gcm' ? undefined : this.#tagLength;
+    }
+    #wrongTag(text) { return Object.assign(new TypeError(text), { code: 'ERR_CRYPTO_INVALID_AUTH_TAG' }); }
+    // A short tag is easily guessed: the program says which length it takes, or GCM's rule does.
+    #checkTag(size) {
+        const good = this.#mode === 'gcm' ? tagsOfGcm.includes(size) && (this.#tagLength < 0 || size === this.#tagLength)
+            : size === this.#tagLength && size > 0 && size <= 16;
+        if (!good) throw this.#wrongTag(`Invalid authentication tag length: ${size}`);
+    }
     initiv(name, key, iv, tagLength) {
-        this.#name = name;
-        this.#tagLength = tagLength > 0 ? tagLength : 16;
+        tagLength = this.#authenticate(name, tagLength);
         this.#cipher = this.#check(crypto.cipher(name, this.#encrypts, bytes(key), iv ?? undefined, tagLength));
     }
     init() { throw unsupported('createCipher'); }
@@ -163,7 +187,7 @@ class CipherBase extends AsyncWrap {
     update(data, encoding) { return this.#step(bytes(data, encoding), false); }
     final() {
         if (this.#done) throw failure('Unsupported state', 'ERR_CRYPTO_INVALID_STATE');
-        if (!this.#encrypts && /gcm|ocb|poly1305/i.test(this.#name) && !this.#tag)
+        if (!this.#encrypts && this.#mode && !this.#tag)
             throw failure('Unsupported state or unable to authenticate data');
         const last = this.#step(undefined, false);
         this.#done = true;
@@ -172,13 +196,15 @@ class CipherBase extends AsyncWrap {
     setAutoPadding(on) { return crypto.cipher_control(this.#cipher, 'padding', on); }
     setAAD(data) { this.#step(data, true); return true; }
     getAuthTag() {
-        if (!this.#done || !this.#encrypts) return undefined;
-        return shared.buffer(crypto.cipher_control(this.#cipher, 'tag', this.#tagLength));
+        if (!this.#done || !this.#encrypts || !this.#mode) return undefined;
+        return shared.buffer(crypto.cipher_control(this.#cipher, 'tag', this.#tagLength < 0 ? 16 : this.#tagLength));
     }
     setAuthTag(tag) {
-        if (this.#tag) return false;
-        this.#tag = tag;
-        return crypto.cipher_control(this.#cipher, 'tag', bytes(tag));
+        if (this.#tag || this.#encrypts || !this.#mode) return false;
+        const data = bytes(tag);
+        this.#checkTag(data.byteLength);
+        this.#tag = data;
+        return crypto.cipher_control(this.#cipher, 'tag', data);
     }
 }
 
@@ -222,7 +248,7 @@ bindings.crypto = () => ({
     },
     getHashes: () => [...new Set(crypto.digests())],
     getCachedHashes: () => [], getCachedAliases: () => ({}),
-    getCiphers: () => [...new Set(crypto.ciphers().map(name => name.toLowerCase()))],
+    getCiphers: () => [...new Set(crypto.ciphers().map(name => name.toLowerCase()))].filter(name => !/ccm/.test(name)),
     getSSLCiphers: () => [], getCurves: () => [], getRootCertificates: () => [],
     getCipherInfo(into, name, keyLength, ivLength) {
         const found = typeof name === 'string' ? crypto.cipher_info(name) : undefined;

@@ -225,7 +225,8 @@ static JSValue cipher_info(ARGS)
 	return list;
 }
 
-// cipher(name, encrypts, key, iv, tag length): a text is what went wrong.
+// cipher(name, encrypts, key, iv, tag length): a text is what went wrong. The length is undefined
+// where the mode asks for none before it begins.
 static JSValue cipher(ARGS)
 {
 	const char *name = JS_ToCString(ctx, argv[0]);
@@ -242,11 +243,13 @@ static JSValue cipher(ARGS)
 	if (!authenticated && iv_length != (size_t)EVP_CIPHER_iv_length(kind))
 		return JS_NewString(ctx, "Invalid initialization vector");
 	EVP_CIPHER_CTX *state = EVP_CIPHER_CTX_new();
-	int encrypts = JS_ToBool(ctx, argv[1]);
+	int encrypts = JS_ToBool(ctx, argv[1]), tag_length = int_of(ctx, argv[4]);
 	if (EVP_CIPHER_mode(kind) == EVP_CIPH_WRAP_MODE)
 		EVP_CIPHER_CTX_set_flags(state, EVP_CIPHER_CTX_FLAG_WRAP_ALLOW);
 	if (!EVP_CipherInit_ex(state, kind, NULL, NULL, NULL, encrypts) ||
 	    (authenticated && !EVP_CIPHER_CTX_ctrl(state, EVP_CTRL_AEAD_SET_IVLEN, iv_length, NULL)) ||
+	    (authenticated && tag_length > 0 &&
+		!EVP_CIPHER_CTX_ctrl(state, EVP_CTRL_AEAD_SET_TAG, tag_length, NULL)) ||
 	    !EVP_CipherInit_ex(state, NULL, NULL, key, iv, encrypts)) {
 		EVP_CIPHER_CTX_free(state);
 		return problem(ctx);

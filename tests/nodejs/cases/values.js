@@ -16,6 +16,21 @@ console.log(crypto.pbkdf2Sync('secret', 'salt', 100, 16, 'sha256').toString('hex
 const cipher = crypto.createCipheriv('aes-128-gcm', Buffer.alloc(16, 1), Buffer.alloc(12, 2));
 const sealed = Buffer.concat([cipher.update('plain'), cipher.final(), cipher.getAuthTag()]);
 console.log(sealed.toString('hex'));
+for (const length of [1, 15, 16])
+    try {
+        const decipher = crypto.createDecipheriv('aes-128-gcm', Buffer.alloc(16, 1), Buffer.alloc(12, 2));
+        decipher.setAuthTag(sealed.subarray(5, 5 + length));
+        console.log(length, decipher.update(sealed.subarray(0, 5)).toString() + decipher.final());
+    } catch (error) {
+        console.log(length, error.name, error.code, error.message);
+    }
+for (const options of [undefined, { authTagLength: 17 }, { authTagLength: 12 }])
+    try {
+        const ocb = crypto.createCipheriv('aes-128-ocb', Buffer.alloc(16, 1), Buffer.alloc(12, 2), options);
+        console.log(ocb.update('plain').toString('hex') + ocb.final('hex'), ocb.getAuthTag());
+    } catch (error) {
+        console.log(error.code, error.message);
+    }
 const packed = zlib.gzipSync(Buffer.alloc(10000, 'abc'));
 console.log(packed.length < 200, zlib.gunzipSync(packed).length, zlib.inflateRawSync(zlib.deflateRawSync('raw')).toString());
 zlib.brotliCompress ? zlib.deflate('later', (error, data) => console.log(zlib.inflateSync(data).toString())) : 0;
