@@ -12,11 +12,20 @@ const described = options => ({
     detached: Boolean(options.detached),
 });
 
+// A program for another user cannot be started: it would have this one's rights.
+const otherUser = ({ uid, gid }) => {
+    const [, user, , group] = native.os.ids();
+    return uid !== undefined && uid !== null && uid >>> 0 !== user >>> 0 ||
+        gid !== undefined && gid !== null && gid >>> 0 !== group >>> 0;
+};
+const notSupported = -native.constants.errno.EOPNOTSUPP;
+
 class Process extends AsyncWrap {
     #pid = 0; #held = true; #ended = false;
     constructor() { super('PROCESSWRAP'); }
     get pid() { return this.#pid || undefined; }
     spawn(options) {
+        if (otherUser(options)) return notSupported;
         const given = [], ours = [];
         for (const entry of options.stdio ?? []) {
             if (entry.type === 'ignore') {
@@ -55,6 +64,7 @@ bindings.process_wrap = () => ({ Process });
 
 bindings.spawn_sync = () => ({
     spawn(options) {
+        if (otherUser(options)) return { pid: 0, status: null, signal: null, output: null, error: notSupported };
         const entries = (options.stdio ?? []).map(entry =>
             entry.type === 'ignore' ? -1
                 : entry.type === 'pipe' ? (entry.input?.byteLength ? entry.input : null)

@@ -157,17 +157,15 @@ bindings.process_methods = () => {
 };
 
 bindings.credentials = () => {
-    const setId = (which, name) => id => {
-        const result = os.set_id(which, typeof id === 'number' ? id : 0);
-        if (result < 0) throw shared.systemError(result, name);
-    };
+    const setId = (which, name) => id => checked(os.set_id(which, id), name);
     return {
         safeGetenv: os.get_env,
         implementsPosixCredentials: true,
         getuid: () => os.ids()[0], geteuid: () => os.ids()[1],
         getgid: () => os.ids()[2], getegid: () => os.ids()[3],
         getgroups: os.groups,
-        initgroups() {}, setgroups() {},
+        initgroups: (user, group) => checked(os.init_groups(user, group), 'initgroups'),
+        setgroups: list => checked(os.set_groups(list), 'setgroups'),
         setuid: setId(0, 'setuid'), seteuid: setId(1, 'seteuid'),
         setgid: setId(2, 'setgid'), setegid: setId(3, 'setegid'),
     };

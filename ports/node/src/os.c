@@ -254,11 +254,61 @@ static JSValue groups(ARGS)
 	return list;
 }
 
-// set_id(which, number): 0 uid, 1 euid, 2 gid, 3 egid.
+// The number of a user or a group, of which the program has the number or the name. False if there
+// is none of that name.
+static bool id_of(JSContext *ctx, JSValueConst value, bool group, unsigned *id)
+{
+	if (!JS_IsString(value)) {
+		*id = int_of(ctx, value);
+		return true;
+	}
+	const char *name = JS_ToCString(ctx, value);
+	struct passwd *user = name && !group ? getpwnam(name) : NULL;
+	struct group *members = name && group ? getgrnam(name) : NULL;
+	JS_FreeCString(ctx, name);
+	*id = user ? user->pw_uid : members ? members->gr_gid : 0;
+	return user || members;
+}
+
+// set_groups(list): an errno, or the place, from 1, of a name that is no group's.
+static JSValue set_groups(ARGS)
+{
+	int64_t count = 0;
+	gid_t ids[256];
+	JS_GetLength(ctx, argv[0], &count);
+	if (count > 256)
+		return JS_NewInt32(ctx, UV_EINVAL);
+	for (int64_t i = 0; i < count; i++) {
+		JSValue value = JS_GetPropertyUint32(ctx, argv[0], i);
+		bool found = id_of(ctx, value, true, &ids[i]);
+		JS_FreeValue(ctx, value);
+		if (!found)
+			return JS_NewInt32(ctx, i + 1);
+	}
+	return outcome(ctx, setgroups(count, ids));
+}
+
+// init_groups(user, group): an errno, 1 if there is no such user, 2 if there is no such group.
+static JSValue init_groups(ARGS)
+{
+	unsigned uid, gid;
+	struct passwd *entry = id_of(ctx, argv[0], false, &uid) ? getpwuid(uid) : NULL;
+	if (!entry)
+		return JS_NewInt32(ctx, 1);
+	if (!id_of(ctx, argv[1], true, &gid))
+		return JS_NewInt32(ctx, 2);
+	return outcome(ctx, initgroups(entry->pw_name, gid));
+}
+
+// set_id(which, number or name): 0 uid, 1 euid, 2 gid, 3 egid. An errno, or 1 if there is no such
+// name.
 static JSValue set_id(ARGS)
 {
-	int id = int_of(ctx, argv[1]);
-	switch (int_of(ctx, argv[0])) {
+	unsigned id;
+	int which = int_of(ctx, argv[0]);
+	if (!id_of(ctx, argv[1], which >= 2, &id))
+		return JS_NewInt32(ctx, 1);
+	switch (which) {
 	case 0:
 		return outcome(ctx, setuid(id));
 	case 1:
@@ -273,7 +323,7 @@ static JSValue set_id(ARGS)
 // priority(pid, [new])
 static JSValue priority(ARGS)
 {
-	int value, status;
+	int value = 0, status;
 	if (argc > 1) {
 		status = uv_os_setpriority(int_of(ctx, argv[0]), int_of(ctx, argv[1]));
 		return JS_NewInt32(ctx, status);
@@ -353,6 +403,8 @@ static const JSCFunctionListEntry list[] = {
 	FUNCTION(user, 1),
 	FUNCTION(ids, 0),
 	FUNCTION(groups, 0),
+	FUNCTION(set_groups, 1),
+	FUNCTION(init_groups, 2),
 	FUNCTION(set_id, 2),
 	FUNCTION(priority, 2),
 	FUNCTION(random_bytes, 1),

@@ -13,6 +13,12 @@ if (process.argv[2] === 'child') {
     console.log(status, String(stdout), String(stderr), error);
     console.log(spawnSync('no-such-program').error.code, spawnSync('sh', ['-c', 'kill -9 $$']).signal);
     console.log(spawnSync('sleep', ['60'], { timeout: 50 }).error.code);
+    for (const set of [() => process.setuid('no-such-user'), () => process.setgroups([0, 'no-such-group'])])
+        try {
+            set();
+        } catch (error) {
+            console.log(error.code, error.message);
+        }
     (async () => {
         const cat = spawn('cat', { stdio: ['pipe', 'pipe', 'inherit'] });
         cat.stdin.end('through a pipe');
