@@ -66,8 +66,10 @@ static int start_by_path(pid_t *pid, const char *file, posix_spawn_file_actions_
 		const char *end = strchrnul(path, ':');
 		char name[4096];
 		int length = end - path;
-		snprintf(name, sizeof name, "%.*s%s%s", length, path, length ? "/" : "", file);
-		int result = posix_spawn(pid, name, actions, attributes, args, environment);
+		int whole = snprintf(name, sizeof name, "%.*s%s%s", length, path, length ? "/" : "", file);
+		int result = whole >= (int)sizeof name
+		    ? ENAMETOOLONG
+		    : posix_spawn(pid, name, actions, attributes, args, environment);
 		if (!result || (result != ENOENT && result != ENOTDIR && result != EACCES))
 			return result;
 		if (result == EACCES)
@@ -293,7 +295,8 @@ static bool move(struct flow *flow, short events, size_t most, int *problem)
 }
 
 // Until the process has ended and nobody holds its pipes, or the time is up. The process is ended
-// by `signal` then, and when it writes more than `most`.
+// by `signal` then, and when it writes more than `most`. One that has ended is not signalled: its
+// number may be another's.
 static int wait_for(pid_t pid, struct flow *flows, int count, double timeout, size_t most, int signal, int *problem)
 {
 	struct pollfd polled[64];
@@ -310,8 +313,9 @@ static int wait_for(pid_t pid, struct flow *flows, int count, double timeout, si
 		double left = timeout - (uv_hrtime() - began) / 1e6;
 		if (timeout > 0 && left < wait)
 			wait = left > 0 ? left : 0;
-		if (!open && timeout <= 0) {
-			waitpid(pid, &status, 0);
+		if (!open && (timeout <= 0 || killed)) {
+			while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+				;
 			break;
 		}
 		poll(polled, count, wait);
@@ -328,7 +332,8 @@ static int wait_for(pid_t pid, struct flow *flows, int count, double timeout, si
 			*problem = UV_ETIMEDOUT;
 		if (*problem && !killed) {
 			killed = true;
-			kill(pid, signal);
+			if (!ended)
+				kill(pid, signal);
 			for (int i = 0; i < count; i++)
 				if (flows[i].fd >= 0) {
 					close(flows[i].fd);
@@ -340,7 +345,8 @@ static int wait_for(pid_t pid, struct flow *flows, int count, double timeout, si
 	return status;
 }
 
-static size_t flow_of(JSContext *ctx, JSValueConst entry, struct flow *flow, int *child)
+// An errno, or 0.
+static int flow_of(JSContext *ctx, JSValueConst entry, struct flow *flow, int *child)
 {
 	// A number is a descriptor, a buffer or null a pipe.
 	*flow = (struct flow){ .fd = -1 };
@@ -351,7 +357,7 @@ static size_t flow_of(JSContext *ctx, JSValueConst entry, struct flow *flow, int
 	int fds[2];
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds)) {
 		*child = -1;
-		return 0;
+		return -errno;
 	}
 	fcntl(fds[0], F_SETFL, O_NONBLOCK);
 	flow->fd = fds[0];
@@ -360,7 +366,7 @@ static size_t flow_of(JSContext *ctx, JSValueConst entry, struct flow *flow, int
 		flow->input = bytes_of(ctx, entry, &flow->left);
 	if (!flow->left)
 		shutdown(fds[0], SHUT_WR);
-	return 1;
+	return 0;
 }
 
 // run(options, [entries...], timeout, most, signal): [pid, status, signal, errno, outputs]
@@ -371,13 +377,14 @@ static JSValue run(ARGS)
 	int fds[64], problem = 0, status = 0;
 	JS_GetLength(ctx, argv[1], &count);
 	if (count > 64)
-		count = 64;
+		return JS_ThrowRangeError(ctx, "spawnSync: at most 64 descriptors, not %d", (int)count);
 	for (int64_t i = 0; i < count; i++) {
 		JSValue entry = JS_GetPropertyUint32(ctx, argv[1], i);
-		flow_of(ctx, entry, &flows[i], &fds[i]);
+		int failed = flow_of(ctx, entry, &flows[i], &fds[i]);
+		problem = problem ? problem : failed;
 		JS_FreeValue(ctx, entry);
 	}
-	int pid = start(ctx, argv[0], fds, count);
+	int pid = problem ? problem : start(ctx, argv[0], fds, count);
 	for (int64_t i = 0; i < count; i++)
 		if (flows[i].fd >= 0)
 			close(fds[i]);
