@@ -33,14 +33,19 @@ function perform(call, request, paths, start, convert = value => value, context)
         }
         return convert(result, false);
     }
+    // If it cannot even begin, there is nothing that calls back.
+    const begin = done => {
+        const failed = start(done);
+        if (isError(failed)) shared.later(() => done(failed));
+    };
     if (request === kUsePromises) {
         return new Promise((resolve, reject) => {
-            start(result => isError(result)
+            begin(result => isError(result)
                 ? reject(shared.systemError(result, call, ...names()))
                 : resolve(convert(result, true)));
         });
     }
-    start(result => {
+    begin(result => {
         const done = request.oncomplete;
         if (isError(result))
             shared.callback(request, done, shared.systemError(result, call, ...names()));

@@ -4,11 +4,12 @@
 static JSValue buffer_slice(ARGS, int encoding)
 {
 	size_t length;
+	// A number may be an object of the program's, whose valueOf detaches the bytes.
+	double from = argc > 0 && !JS_IsUndefined(argv[0]) ? number_of(ctx, argv[0]) : 0;
+	double to = argc > 1 && !JS_IsUndefined(argv[1]) ? number_of(ctx, argv[1]) : INFINITY;
 	uint8_t *data = bytes_of(ctx, self, &length);
 	if (!data)
 		return JS_EXCEPTION;
-	double from = argc > 0 && !JS_IsUndefined(argv[0]) ? number_of(ctx, argv[0]) : 0;
-	double to = argc > 1 && !JS_IsUndefined(argv[1]) ? number_of(ctx, argv[1]) : length;
 	if (!(from >= 0))
 		from = 0;
 	if (!(to <= length))
@@ -73,10 +74,15 @@ JSValue buffer_to_string(ARGS)
 static JSValue encode_some(ARGS)
 {
 	size_t length, read, written;
-	JSValue flat = flat_string(ctx, argv[0]), list = JS_NewArray(ctx);
+	JSValue flat = flat_string(ctx, argv[0]);
+	if (JS_IsException(flat))
+		return flat;
 	uint8_t *data = bytes_of(ctx, argv[1], &length);
-	if (!data)
+	if (!data) {
+		JS_FreeValue(ctx, flat);
 		return JS_EXCEPTION;
+	}
+	JSValue list = JS_NewArray(ctx);
 	written = encode_into(JS_VALUE_GET_STRING(flat), UTF8, data, length, &read);
 	JS_FreeValue(ctx, flat);
 	JS_SetPropertyUint32(ctx, list, 0, JS_NewInt64(ctx, read));
@@ -137,7 +143,7 @@ static JSValue compare_offset(ARGS)
 	return JS_NewInt32(ctx, order(a + (size_t)as, an, b + (size_t)bs, bn));
 }
 
-// fill(buffer, value, start, end, encoding): -1 if the range is outside, -2 if there is nothing to
+// fill(buffer, value, start, end, encoding): -2 if the range is outside, -1 if there is nothing to
 // fill it with.
 static JSValue fill(ARGS)
 {
@@ -157,7 +163,7 @@ static JSValue fill(ARGS)
 		uint8_t *other = bytes_of(ctx, argv[1], &with.length);
 		if (!other)
 			return JS_EXCEPTION;
-		with.data = malloc(with.length + 1);
+		with.data = got(malloc(with.length + 1));
 		memcpy(with.data, other, with.length);
 	} else {
 		memset(data + (size_t)from, int_of(ctx, argv[1]) & 255, to - from);

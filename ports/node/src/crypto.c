@@ -83,7 +83,7 @@ static JSValue hash_digest(ARGS)
 	bool xof = EVP_MD_get_flags(EVP_MD_CTX_get0_md(state)) & EVP_MD_FLAG_XOF;
 	if (!(wanted >= 0 && wanted < 1 << 30) || (!xof && wanted != size))
 		return JS_UNDEFINED;
-	uint8_t *out = malloc(wanted > size ? wanted : size + 1);
+	uint8_t *out = got(malloc(wanted > size ? wanted : size + 1));
 	int good = xof ? !wanted || EVP_DigestFinalXOF(state, out, wanted) : EVP_DigestFinal_ex(state, out, &size);
 	if (!good) {
 		free(out);
@@ -127,7 +127,7 @@ static JSValue hmac_digest(ARGS)
 	unsigned size = EVP_MAX_MD_SIZE;
 	if (!state)
 		return JS_EXCEPTION;
-	uint8_t *out = malloc(EVP_MAX_MD_SIZE);
+	uint8_t *out = got(malloc(EVP_MAX_MD_SIZE));
 	if (!HMAC_Final(state, out, &size)) {
 		free(out);
 		return JS_UNDEFINED;
@@ -150,7 +150,7 @@ static JSValue pbkdf2(ARGS)
 	double length = number_of(ctx, argv[3]);
 	if (!digest || !(length >= 0 && length < 1 << 30))
 		return JS_UNDEFINED;
-	uint8_t *out = malloc(length + 1);
+	uint8_t *out = got(malloc(length + 1));
 	if (length &&
 	    !PKCS5_PBKDF2_HMAC(
 		(char *)password, password_length, salt, salt_length, int_of(ctx, argv[2]), digest, length, out)) {
@@ -168,7 +168,7 @@ static JSValue scrypt(ARGS)
 	double length = number_of(ctx, argv[6]);
 	if (!(length >= 0 && length < 1 << 30))
 		return JS_UNDEFINED;
-	uint8_t *out = malloc(length + 1);
+	uint8_t *out = got(malloc(length + 1));
 	if (EVP_PBE_scrypt((char *)password, password_length, salt, salt_length, number_of(ctx, argv[2]),
 		number_of(ctx, argv[3]), number_of(ctx, argv[4]), number_of(ctx, argv[5]), length ? out : NULL,
 		length) != 1) {
@@ -248,8 +248,7 @@ static JSValue cipher(ARGS)
 		EVP_CIPHER_CTX_set_flags(state, EVP_CIPHER_CTX_FLAG_WRAP_ALLOW);
 	if (!EVP_CipherInit_ex(state, kind, NULL, NULL, NULL, encrypts) ||
 	    (authenticated && !EVP_CIPHER_CTX_ctrl(state, EVP_CTRL_AEAD_SET_IVLEN, iv_length, NULL)) ||
-	    (authenticated && tag_length > 0 &&
-		!EVP_CIPHER_CTX_ctrl(state, EVP_CTRL_AEAD_SET_TAG, tag_length, NULL)) ||
+	    (authenticated && tag_length > 0 && !EVP_CIPHER_CTX_ctrl(state, EVP_CTRL_AEAD_SET_TAG, tag_length, NULL)) ||
 	    !EVP_CipherInit_ex(state, NULL, NULL, key, iv, encrypts)) {
 		EVP_CIPHER_CTX_free(state);
 		return problem(ctx);
@@ -269,7 +268,7 @@ static JSValue cipher_step(ARGS)
 	uint8_t *data = JS_IsUndefined(argv[1]) ? NULL : bytes_of(ctx, argv[1], &length);
 	if (!state || (!data && !JS_IsUndefined(argv[1])))
 		return JS_EXCEPTION;
-	uint8_t *out = malloc(length + 2 * EVP_MAX_BLOCK_LENGTH + 16);
+	uint8_t *out = got(malloc(length + 2 * EVP_MAX_BLOCK_LENGTH + 16));
 	int good = !data              ? EVP_CipherFinal_ex(state, out, &size)
 	    : JS_ToBool(ctx, argv[2]) ? EVP_CipherUpdate(state, NULL, &size, data, length)
 				      : EVP_CipherUpdate(state, out, &size, data, length);

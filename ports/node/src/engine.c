@@ -142,7 +142,7 @@ static char *wrapped(JSContext *ctx, JSValueConst source, const char *head, cons
 {
 	size_t size, before = strlen(head), after = strlen(tail);
 	const char *text = JS_ToCStringLen(ctx, &size, source);
-	char *whole = text ? malloc(before + size + after + 1) : NULL;
+	char *whole = text ? got(malloc(before + size + after + 1)) : NULL;
 	if (whole) {
 		memcpy(whole, head, before);
 		memcpy(whole + before, text, size);

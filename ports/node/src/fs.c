@@ -13,8 +13,10 @@ struct job {
 	uv_fs_t uv;
 	struct env *env;
 	JSValue done, kept;
+	// Bytes that another thread reads or writes: the program may detach its own meanwhile.
+	uint8_t *memory;
 	// Names are returned as bytes.
-	bool raw, big;
+	bool raw;
 };
 
 // Text of a path: a string, or a buffer of bytes. To be freed.
@@ -27,12 +29,12 @@ static char *path_of(JSContext *ctx, JSValueConst value)
 		if (text && memchr(text, 0, length))
 			JS_ThrowTypeError(ctx, "a path has no null bytes");
 		else if (text)
-			copy = strdup(text);
+			copy = got(strdup(text));
 		JS_FreeCString(ctx, text);
 		return copy;
 	}
 	uint8_t *bytes = bytes_of(ctx, value, &length);
-	return bytes ? strndup((char *)bytes, length) : NULL;
+	return bytes ? got(strndup((char *)bytes, length)) : NULL;
 }
 
 static JSValue name_value(struct job *job, const char *text)
@@ -108,12 +110,56 @@ static JSValue result_of(struct job *job)
 	}
 }
 
+// The pieces of a list of bytes, without copies; NULL, with an exception, if one is none. To be
+// freed.
+static uv_buf_t *pieces_of(JSContext *ctx, JSValueConst list, int64_t *count, uint64_t *total)
+{
+	*count = *total = 0;
+	JS_GetLength(ctx, list, count);
+	uv_buf_t *buffers = got(calloc(*count + 1, sizeof *buffers));
+	for (int64_t i = 0; i < *count; i++) {
+		size_t length = 0;
+		JSValue piece = JS_GetPropertyUint32(ctx, list, i);
+		buffers[i].base = (char *)bytes_of(ctx, piece, &length);
+		buffers[i].len = length;
+		*total += length;
+		JS_FreeValue(ctx, piece);
+		if (!buffers[i].base) {
+			free(buffers);
+			return NULL;
+		}
+	}
+	return buffers;
+}
+
+// Gives what was read to the program's own bytes, as far as these are still there.
+static void give(struct job *job)
+{
+	JSContext *ctx = job->env->ctx;
+	int64_t count;
+	uint64_t total;
+	size_t left = job->uv.result, at = 0;
+	uv_buf_t *buffers = pieces_of(ctx, job->kept, &count, &total);
+	if (!buffers)
+		JS_FreeValue(ctx, JS_GetException(ctx));
+	for (int64_t i = 0; buffers && left && i < count; i++) {
+		size_t some = left < buffers[i].len ? left : buffers[i].len;
+		memcpy(buffers[i].base, job->memory + at, some);
+		at += some;
+		left -= some;
+	}
+	free(buffers);
+}
+
 static void on_done(uv_fs_t *uv)
 {
 	struct job *job = uv->data;
 	struct env *env = job->env;
+	if (uv->fs_type == UV_FS_READ && uv->result > 0)
+		give(job);
 	JSValue result = result_of(job);
 	uv_fs_req_cleanup(uv);
+	free(job->memory);
 	call_from_loop(env, job->done, 1, &result);
 	JS_FreeValue(env->ctx, job->done);
 	JS_FreeValue(env->ctx, job->kept);
@@ -196,27 +242,32 @@ static const struct {
 // read(fd, [bytes...], position) and write: in one call.
 static int transfer(JSContext *ctx, struct job *job, uv_fs_cb done, int op, JSValueConst *argv)
 {
-	int64_t count = 0;
+	int64_t count;
+	uint64_t total;
 	uv_loop_t *loop = &job->env->loop;
-	JS_GetLength(ctx, argv[1], &count);
-	uv_buf_t *buffers = calloc(count + 1, sizeof *buffers);
-	for (int64_t i = 0; i < count; i++) {
-		size_t length = 0;
-		JSValue piece = JS_GetPropertyUint32(ctx, argv[1], i);
-		buffers[i].base = (char *)bytes_of(ctx, piece, &length);
-		buffers[i].len = length;
-		JS_FreeValue(ctx, piece);
-		if (!buffers[i].base) {
-			free(buffers);
-			JS_FreeValue(ctx, JS_GetException(ctx));
-			return UV_EINVAL;
-		}
-	}
-	job->kept = JS_DupValue(ctx, argv[1]);
 	int fd = int_of(ctx, argv[0]);
 	int64_t position = JS_IsNumber(argv[2]) || JS_IsBigInt(argv[2]) ? -2 : -1;
 	if (position == -2 && JS_ToInt64Ext(ctx, &position, argv[2]))
 		position = -1;
+	uv_buf_t *buffers = pieces_of(ctx, argv[1], &count, &total);
+	if (!buffers) {
+		JS_FreeValue(ctx, JS_GetException(ctx));
+		return UV_EINVAL;
+	}
+	job->kept = JS_DupValue(ctx, argv[1]);
+	if (done) {
+		// Pieces may be the same memory: together they can be more than there is.
+		uint8_t *to = job->memory = total < INT32_MAX ? malloc(total + 1) : NULL;
+		if (!to) {
+			free(buffers);
+			return UV_ENOMEM;
+		}
+		for (int64_t i = 0; i < count; to += buffers[i++].len) {
+			if (op == WRITE)
+				memcpy(to, buffers[i].base, buffers[i].len);
+			buffers[i].base = (char *)to;
+		}
+	}
 	int status = op == READ ? uv_fs_read(loop, &job->uv, fd, buffers, count, position, done)
 				: uv_fs_write(loop, &job->uv, fd, buffers, count, position, done);
 	free(buffers);
@@ -308,7 +359,7 @@ static JSValue call(ARGS, int op)
 			free(paths[0]);
 			return JS_EXCEPTION;
 		}
-	struct job *job = calloc(1, sizeof *job);
+	struct job *job = got(calloc(1, sizeof *job));
 	job->env = env_of(ctx);
 	job->kept = JS_UNDEFINED;
 	job->done = later ? JS_DupValue(ctx, argv[arguments]) : JS_UNDEFINED;
@@ -324,6 +375,7 @@ static JSValue call(ARGS, int op)
 		job->uv.result = status;
 	JSValue result = result_of(job);
 	uv_fs_req_cleanup(&job->uv);
+	free(job->memory);
 	JS_FreeValue(ctx, job->kept);
 	JS_FreeValue(ctx, job->done);
 	free(job);
@@ -341,6 +393,9 @@ static JSValue kind(ARGS)
 	free(path);
 	return JS_NewInt32(ctx, result);
 }
+
+// The longest file that is read into one piece of memory.
+enum { MOST = INT32_MAX / 2 };
 
 // read_file(path or descriptor, flags): its bytes, or an errno.
 static JSValue read_file(ARGS)
@@ -360,16 +415,23 @@ static JSValue read_file(ARGS)
 			return JS_NewInt32(ctx, -errno);
 	}
 	struct stat found;
-	if (!fstat(fd, &found) && S_ISREG(found.st_mode))
-		room = found.st_size + 1;
-	do {
+	off_t size = !fstat(fd, &found) && S_ISREG(found.st_mode) ? found.st_size : 0;
+	room = size <= MOST ? size + 1 : 0;
+	for (;;) {
+		if (size > MOST || length > MOST) {
+			count = -1;
+			errno = EFBIG;
+			break;
+		}
 		if (length >= room || !data) {
 			room = room > length ? room : room * 2 + 8192;
-			data = realloc(data, room);
+			data = got(realloc(data, room));
 		}
 		count = read(fd, data + length, room - length);
+		if (!count || (count < 0 && errno != EINTR))
+			break;
 		length += count > 0 ? count : 0;
-	} while (count > 0 || (count < 0 && errno == EINTR));
+	}
 	int problem = count < 0 ? -errno : 0;
 	if (path)
 		close(fd);

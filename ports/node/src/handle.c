@@ -50,7 +50,7 @@ JSValue new_handle(JSContext *ctx, struct handle **place)
 
 struct request *new_request(JSContext *ctx, JSValueConst done, JSValueConst kept)
 {
-	struct request *request = calloc(1, sizeof *request);
+	struct request *request = got(calloc(1, sizeof *request));
 	request->env = env_of(ctx);
 	request->done = JS_DupValue(ctx, done);
 	request->kept = JS_DupValue(ctx, kept);
@@ -62,6 +62,7 @@ void free_request(struct request *request)
 {
 	JS_FreeValue(request->env->ctx, request->done);
 	JS_FreeValue(request->env->ctx, request->kept);
+	free(request->memory);
 	free(request);
 }
 

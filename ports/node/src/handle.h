@@ -46,6 +46,8 @@ struct request {
 	} uv;
 	struct env *env;
 	JSValue done, kept;
+	// Bytes that wait to be written.
+	char *memory;
 };
 
 struct request *new_request(JSContext *ctx, JSValueConst done, JSValueConst kept);

@@ -30,7 +30,7 @@ enum { BEGIN, HEADERS, HEAD, BODY, COMPLETE };
 
 static void append(struct text *text, const char *at, size_t length)
 {
-	text->data = realloc(text->data, text->length + length + 1);
+	text->data = got(realloc(text->data, text->length + length + 1));
 	memcpy(text->data + text->length, at, length);
 	text->length += length;
 }
@@ -112,7 +112,7 @@ static struct text *last(struct parser *parser, bool value)
 		return &parser->pairs[parser->count - 1];
 	if (parser->count + 2 > parser->room) {
 		parser->room = 2 * parser->room + 32;
-		parser->pairs = realloc(parser->pairs, parser->room * sizeof *parser->pairs);
+		parser->pairs = got(realloc(parser->pairs, parser->room * sizeof *parser->pairs));
 	}
 	// A name without a value has an empty one.
 	if (!value && parser->count % 2)
@@ -216,7 +216,7 @@ static void mark_parser(JSRuntime *rt, JSValueConst object, JS_MarkFunc *mark)
 static JSValue open_parser(ARGS)
 {
 	JSValue object = JS_NewObjectClass(ctx, parser_class);
-	struct parser *parser = calloc(1, sizeof *parser);
+	struct parser *parser = got(calloc(1, sizeof *parser));
 	parser->ctx = ctx;
 	parser->handler = JS_DupValue(ctx, argv[0]);
 	llhttp_settings_init(&parser->settings);
@@ -293,7 +293,7 @@ static JSValue execute(ARGS)
 	if (!parser || !given)
 		return JS_EXCEPTION;
 	// The handler may change the program's memory.
-	uint8_t *data = malloc(length + 1);
+	uint8_t *data = got(malloc(length + 1));
 	memcpy(data, given, length);
 	JSValue kept = JS_DupValue(ctx, argv[0]);
 	llhttp_errno_t error = llhttp_execute(&parser->http, (const char *)data, length);

@@ -24,7 +24,7 @@ static struct module *module_of(JSContext *ctx, JSValueConst object)
 static JSValue wrap_module(JSContext *ctx, JSModuleDef *def, JSValue value, JSValueConst evaluate)
 {
 	JSValue object = JS_NewObjectClass(ctx, module_class);
-	struct module *module = malloc(sizeof *module);
+	struct module *module = got(malloc(sizeof *module));
 	*module = (struct module){ ctx, def, value, js_dup(evaluate) };
 	JS_SetOpaque(object, module);
 	return object;
@@ -130,7 +130,7 @@ static JSValue module_instantiate(ARGS)
 	struct module *module = module_of(ctx, argv[0]);
 	if (!module)
 		return JS_EXCEPTION;
-	JSModuleDef **seen = malloc(4096 * sizeof *seen);
+	JSModuleDef **seen = got(malloc(4096 * sizeof *seen));
 	int count = 0;
 	bool whole = linked(module->def, seen, &count);
 	free(seen);

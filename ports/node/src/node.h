@@ -4,6 +4,8 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <uv.h>
 
 #include "quickjs.h"
@@ -12,6 +14,17 @@
 #define ARGS                      JSContext *ctx, JSValueConst self, int argc, JSValueConst *argv
 #define FUNCTION(name, length)    JS_CFUNC_DEF(#name, length, name)
 #define EXPORT(ctx, object, list) JS_SetPropertyFunctionList(ctx, object, list, sizeof(list) / sizeof *(list))
+
+// Checks memory that was asked for: writing to address 0 of a cage need not be a fault. Without
+// memory the program ends, as V8 ends it.
+static inline void *got(void *memory)
+{
+	if (!memory) {
+		fputs("node: out of memory\n", stderr);
+		abort();
+	}
+	return memory;
+}
 
 struct env {
 	JSContext *ctx;

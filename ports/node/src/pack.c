@@ -34,7 +34,7 @@ static char *read_all(const char *path, size_t *length)
 	fseek(file, 0, SEEK_END);
 	*length = ftell(file);
 	rewind(file);
-	char *text = malloc(*length + 1);
+	char *text = got(malloc(*length + 1));
 	if (fread(text, 1, *length, file) != *length) {
 		perror(path);
 		exit(1);
@@ -57,7 +57,7 @@ int main(int argc, char **argv)
 		size_t length, size;
 		char *text = read_all(argv[i + 1], &length), file[512], *source;
 		const char *params = parameters(argv[i]);
-		source = malloc(length + strlen(params) + 64);
+		source = got(malloc(length + strlen(params) + 64));
 		int whole = sprintf(source, "(function (%s) {", params);
 		memcpy(source + whole, text, length);
 		memcpy(source + whole + length, "\n})", 4);

@@ -33,11 +33,11 @@ static char **strings(JSContext *ctx, JSValueConst list)
 {
 	int64_t count = 0;
 	JS_GetLength(ctx, list, &count);
-	char **texts = calloc(count + 1, sizeof *texts);
+	char **texts = got(calloc(count + 1, sizeof *texts));
 	for (int64_t i = 0; i < count; i++) {
 		JSValue value = JS_GetPropertyUint32(ctx, list, i);
 		const char *text = JS_ToCString(ctx, value);
-		texts[i] = strdup(text ? text : "");
+		texts[i] = got(strdup(text ? text : ""));
 		JS_FreeCString(ctx, text);
 		JS_FreeValue(ctx, value);
 	}
@@ -67,9 +67,8 @@ static int start_by_path(pid_t *pid, const char *file, posix_spawn_file_actions_
 		char name[4096];
 		int length = end - path;
 		int whole = snprintf(name, sizeof name, "%.*s%s%s", length, path, length ? "/" : "", file);
-		int result = whole >= (int)sizeof name
-		    ? ENAMETOOLONG
-		    : posix_spawn(pid, name, actions, attributes, args, environment);
+		int result = whole >= (int)sizeof name ? ENAMETOOLONG
+						       : posix_spawn(pid, name, actions, attributes, args, environment);
 		if (!result || (result != ENOENT && result != ENOTDIR && result != EACCES))
 			return result;
 		if (result == EACCES)
@@ -103,7 +102,7 @@ static int start(JSContext *ctx, JSValueConst options, const int *fds, int count
 	if (directory)
 		posix_spawn_file_actions_addchdir_np(&actions, directory);
 	// First out of the way of the numbers that are given out.
-	int *above = calloc(count + 1, sizeof *above), problem = 0;
+	int *above = got(calloc(count + 1, sizeof *above)), problem = 0;
 	for (int i = 0; i < count; i++)
 		if (fds[i] < 0)
 			above[i] = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -182,7 +181,7 @@ static int *numbers(JSContext *ctx, JSValueConst list, int *count)
 {
 	int64_t length = 0;
 	JS_GetLength(ctx, list, &length);
-	int *values = calloc(length + 1, sizeof *values);
+	int *values = got(calloc(length + 1, sizeof *values));
 	for (int64_t i = 0; i < length; i++) {
 		JSValue value = JS_GetPropertyUint32(ctx, list, i);
 		values[i] = int_of(ctx, value);
@@ -208,7 +207,7 @@ static JSValue spawn(ARGS)
 	int pid = start(ctx, argv[0], fds, count);
 	free(fds);
 	if (pid > 0) {
-		struct child *child = calloc(1, sizeof *child);
+		struct child *child = got(calloc(1, sizeof *child));
 		*child = (struct child){ children.first, pid, JS_DupValue(ctx, argv[2]), true };
 		children.first = child;
 		hold(1);
@@ -287,7 +286,7 @@ static bool move(struct flow *flow, short events, size_t most, int *problem)
 		// Output beyond the limit is kept, but it is the end.
 		if (flow->length + count > most)
 			*problem = UV_ENOBUFS;
-		flow->output = realloc(flow->output, flow->length + count + 1);
+		flow->output = got(realloc(flow->output, flow->length + count + 1));
 		memcpy(flow->output + flow->length, piece, count);
 		flow->length += count;
 	}

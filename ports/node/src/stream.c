@@ -144,7 +144,7 @@ static void on_read(uv_stream_t *uv, ssize_t count, const uv_buf_t *buffer)
 		return;
 	}
 	if (count > 0)
-		list[1] = own_bytes(ctx, realloc(buffer->base, count), count);
+		list[1] = own_bytes(ctx, got(realloc(buffer->base, count)), count);
 	else
 		free(buffer->base);
 	if (uv->type == UV_NAMED_PIPE && ((uv_pipe_t *)uv)->ipc && uv_pipe_pending_count((uv_pipe_t *)uv)) {
@@ -182,7 +182,7 @@ static JSValue write_stream(ARGS)
 	int64_t count = 0, total = 0;
 	struct handle *sent = argc > 3 && JS_IsObject(argv[3]) ? handle_of(ctx, argv[3]) : NULL;
 	JS_GetLength(ctx, argv[1], &count);
-	uv_buf_t *buffers = calloc(count + 1, sizeof *buffers), *rest = buffers;
+	uv_buf_t *buffers = got(calloc(count + 1, sizeof *buffers)), *rest = buffers;
 	for (int64_t i = 0; i < count; i++) {
 		JSValue piece = JS_GetPropertyUint32(ctx, argv[1], i);
 		size_t length = 0;
@@ -208,10 +208,17 @@ static JSValue write_stream(ARGS)
 		if (count)
 			rest->base += done, rest->len -= done;
 	}
+	// Pieces may be the same memory: together they can be more than there is.
+	if (status >= 0 && left >= INT32_MAX)
+		status = UV_ENOMEM;
 	if (status >= 0 && (left || sent)) {
-		struct request *request = new_request(ctx, argv[2], argv[1]);
+		struct request *request = new_request(ctx, argv[2], JS_UNDEFINED);
+		// A copy: the program may detach its bytes before they are written.
+		uv_buf_t copy = uv_buf_init(request->memory = got(malloc(left + 1)), left);
+		for (char *to = copy.base; count; to += rest++->len, count--)
+			memcpy(to, rest->base, rest->len);
 		status = uv_write2(
-		    &request->uv.write, &handle->uv.stream, rest, count, sent ? &sent->uv.stream : NULL, on_written);
+		    &request->uv.write, &handle->uv.stream, &copy, 1, sent ? &sent->uv.stream : NULL, on_written);
 		if (status)
 			free_request(request);
 		else if (!left)

@@ -9,7 +9,7 @@ struct bytes {
 
 uint8_t *bytes_of(JSContext *ctx, JSValueConst value, size_t *length)
 {
-	size_t offset, size, whole;
+	size_t offset, whole;
 	if (JS_IsArrayBuffer(value))
 		return JS_GetArrayBuffer(ctx, length, value);
 	JSValue buffer;
@@ -21,10 +21,12 @@ uint8_t *bytes_of(JSContext *ctx, JSValueConst value, size_t *length)
 			*length = 0;
 			return (uint8_t *)"";
 		}
-		*length = view->track_rab ? memory->byte_length - at : view->length;
+		*length = memory->byte_length - at;
+		if (!view->track_rab && view->length < *length)
+			*length = view->length;
 		return memory->data + at;
 	}
-	buffer = JS_GetTypedArrayBuffer(ctx, value, &offset, &size, NULL);
+	buffer = JS_GetTypedArrayBuffer(ctx, value, &offset, NULL, NULL);
 	if (JS_IsException(buffer))
 		return NULL;
 	uint8_t *data = JS_GetArrayBuffer(ctx, &whole, buffer);
@@ -35,7 +37,9 @@ uint8_t *bytes_of(JSContext *ctx, JSValueConst value, size_t *length)
 		*length = 0;
 		return (uint8_t *)"";
 	}
-	*length = size;
+	// The engine keeps this number right where memory changes its length.
+	JSObject *view = JS_VALUE_GET_OBJ(value);
+	*length = (size_t)view->u.array.count << typed_array_size_log2(view->class_id);
 	return data + offset;
 }
 
@@ -49,7 +53,13 @@ static void *resize_bytes(JSRuntime *rt, void *opaque, void *data, size_t size)
 
 JSValue own_bytes(JSContext *ctx, void *data, size_t length)
 {
-	return JS_NewArrayBuffer(ctx, data, length, length, resize_bytes, NULL, false);
+	if (!data)
+		return JS_ThrowOutOfMemory(ctx);
+	// Without a maximum, it is of fixed length, as the program expects.
+	JSValue bytes = JS_NewArrayBuffer(ctx, data, length, 0, resize_bytes, NULL, false);
+	if (JS_IsException(bytes))
+		free(data);
+	return bytes;
 }
 
 // How many bytes of a sequence of UTF-8 at `at` are well formed; `whole` says whether it is
@@ -123,7 +133,7 @@ static const char digits64url[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrs
 static JSValue base64(JSContext *ctx, const uint8_t *data, size_t length, bool url)
 {
 	const char *digits = url ? digits64url : digits64;
-	char *text = malloc(length / 3 * 4 + 5), *to = text;
+	char *text = got(malloc(length / 3 * 4 + 5)), *to = text;
 	for (size_t i = 0; i < length; i += 3) {
 		size_t left = length - i;
 		uint32_t word = data[i] << 16 | (left > 1 ? data[i + 1] << 8 : 0) | (left > 2 ? data[i + 2] : 0);
@@ -154,7 +164,7 @@ static JSValue decode(JSContext *ctx, const uint8_t *data, size_t length, enum e
 	case LATIN1:
 		return js_new_string8_len(ctx, (const char *)data, length);
 	case UCS2: {
-		uint16_t *wide = malloc(length + 1);
+		uint16_t *wide = got(malloc(length + 1));
 		memcpy(wide, data, length & ~(size_t)1);
 		string = js_new_string16_len(ctx, wide, length / 2);
 		free(wide);
@@ -165,14 +175,14 @@ static JSValue decode(JSContext *ctx, const uint8_t *data, size_t length, enum e
 	case BASE64URL:
 		return base64(ctx, data, length, true);
 	case ASCII:
-		text = malloc(length + 1);
+		text = got(malloc(length + 1));
 		for (size_t i = 0; i < length; i++)
 			text[i] = data[i] & 0x7f;
 		string = js_new_string8_len(ctx, text, length);
 		free(text);
 		return string;
 	case HEX:
-		text = malloc(2 * length + 1);
+		text = got(malloc(2 * length + 1));
 		for (size_t i = 0; i < length; i++) {
 			text[2 * i] = "0123456789abcdef"[data[i] >> 4];
 			text[2 * i + 1] = "0123456789abcdef"[data[i] & 15];
@@ -348,7 +358,7 @@ static struct bytes encode(JSContext *ctx, JSValueConst value, enum encoding enc
 	if (JS_IsException(flat))
 		return bytes;
 	JSString *string = JS_VALUE_GET_STRING(flat);
-	bytes.data = malloc(most_bytes(string, encoding) + 1);
+	bytes.data = got(malloc(most_bytes(string, encoding) + 1));
 	bytes.length = encode_into(string, encoding, bytes.data, most_bytes(string, encoding), NULL);
 	JS_FreeValue(ctx, flat);
 	return bytes;

@@ -78,7 +78,7 @@ static void on_packet(uv_udp_t *uv, ssize_t count, const uv_buf_t *buffer, const
 	}
 	JSValue list[3] = { JS_NewInt64(ctx, count), JS_UNDEFINED, JS_UNDEFINED };
 	if (count >= 0)
-		list[1] = own_bytes(ctx, realloc(buffer->base, count ? count : 1), count);
+		list[1] = own_bytes(ctx, got(realloc(buffer->base, count ? count : 1)), count);
 	else
 		free(buffer->base);
 	if (from)

@@ -67,7 +67,7 @@ static int begin(struct stream *stream)
 static JSValue open_stream(ARGS)
 {
 	JSValue object = JS_NewObjectClass(ctx, stream_class);
-	struct stream *stream = calloc(1, sizeof *stream);
+	struct stream *stream = got(calloc(1, sizeof *stream));
 	stream->mode = int_of(ctx, argv[0]);
 	stream->bits = int_of(ctx, argv[1]);
 	stream->level = int_of(ctx, argv[2]);
@@ -78,7 +78,7 @@ static JSValue open_stream(ARGS)
 		uint8_t *bytes = bytes_of(ctx, argv[5], &stream->dictionary_length);
 		if (!bytes)
 			return JS_EXCEPTION;
-		stream->dictionary = malloc(stream->dictionary_length + 1);
+		stream->dictionary = got(malloc(stream->dictionary_length + 1));
 		memcpy(stream->dictionary, bytes, stream->dictionary_length);
 	}
 	// A window of zlib's smallest is none for raw data.

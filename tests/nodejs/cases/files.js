@@ -32,6 +32,21 @@ fs.readFile('/none', error => console.log('callback', error.code, error.errno));
     let size = 0;
     for await (const chunk of fs.createReadStream(path.join(dir, 'big'))) size += chunk.length;
     console.log('streamed', size);
+    // Bytes that are detached while they are written, and memory that changes its length.
+    const bytes = new Uint8Array(100000).fill(65), detached = path.join(dir, 'detached'), fd = fs.openSync(detached, 'w');
+    await new Promise(done => {
+        fs.write(fd, bytes, done);
+        structuredClone(bytes.buffer, { transfer: [bytes.buffer] });
+    });
+    console.log(bytes.length, fs.readFileSync(detached, 'latin1') === 'A'.repeat(100000), fs.readFileSync(detached).buffer.resizable);
+    await new Promise(done => fs.readv(fd, [], error => done(console.log('nothing to read into', error.code))));
+    fs.closeSync(fd);
+    fs.unlinkSync(detached);
+    const memory = new ArrayBuffer(100, { maxByteLength: 1000 }), view = new Uint8Array(memory);
+    for (const length of [10, 300]) {
+        memory.resize(length);
+        console.log(length, require('crypto').createHash('md5').update(view).digest('hex'));
+    }
     await fs.promises.cp(dir, `${dir}-copy`, { recursive: true });
     assert.deepStrictEqual(fs.readdirSync(`${dir}-copy`), ['a.txt', 'big', 'link', 'x']);
     for (const each of [dir, `${dir}-copy`]) fs.rmSync(each, { recursive: true });
