@@ -77,11 +77,22 @@ bindings.udp_wrap = () => {
             const name = handles.stream_name(of(this), true);
             return typeof name === 'number' ? name : (Object.assign(into, name), 0);
         }
-        setBroadcast() { return 0; } setTTL() { return 0; } setMulticastTTL() { return 0; }
-        setMulticastLoopback() { return 0; } setMulticastInterface() { return 0; }
-        addMembership() { return -38; } dropMembership() { return -38; }
-        bufferSize(size) { return size || 212992; }
-        getSendQueueSize() { return 0; } getSendQueueCount() { return 0; }
+        setBroadcast(on) { return handles.udp_option(of(this), 0, on); }
+        setTTL(count) { return handles.udp_option(of(this), 1, count); }
+        setMulticastTTL(count) { return handles.udp_option(of(this), 2, count); }
+        setMulticastLoopback(on) { return handles.udp_option(of(this), 3, on); }
+        setMulticastInterface(name) { return handles.udp_group(of(this), undefined, name, false); }
+        addMembership(address, name) { return handles.udp_group(of(this), address, name, true); }
+        dropMembership(address, name) { return handles.udp_group(of(this), address, name, false); }
+        bufferSize(size, receives, context) {
+            const result = handles.udp_buffer(of(this), receives, size);
+            if (result >= 0) return result;
+            Object.assign(context, { errno: result, code: native.fs.error_name(result), message: native.fs.error_text(result),
+                syscall: receives ? 'uv_recv_buffer_size' : 'uv_send_buffer_size' });
+            return undefined;
+        }
+        getSendQueueSize() { return handles.udp_queue(of(this))[0]; }
+        getSendQueueCount() { return handles.udp_queue(of(this))[1]; }
     }
     return { UDP, SendWrap, constants: { UV_UDP_IPV6ONLY: 1, UV_UDP_REUSEADDR: 4 } };
 };

@@ -99,7 +99,68 @@ static JSValue udp_receive(ARGS)
 	return JS_NewInt32(ctx, uv_udp_recv_start(&handle->uv.udp, give_room, on_packet));
 }
 
+// udp_option(handle, which, value): 0, or an errno.
+static JSValue udp_option(ARGS)
+{
+	static int (*const options[])(uv_udp_t *, int) = { uv_udp_set_broadcast, uv_udp_set_ttl,
+		uv_udp_set_multicast_ttl, uv_udp_set_multicast_loop };
+	struct handle *handle = handle_of(ctx, argv[0]);
+	unsigned which = int_of(ctx, argv[1]);
+	if (!handle)
+		return JS_EXCEPTION;
+	if (which >= sizeof options / sizeof *options)
+		return JS_NewInt32(ctx, UV_EINVAL);
+	return JS_NewInt32(ctx, options[which](&handle->uv.udp, int_of(ctx, argv[2])));
+}
+
+// udp_group(handle, address, interface, joins): enters or leaves a group of receivers. Without an
+// address, the interface is what packets for groups are sent by.
+static JSValue udp_group(ARGS)
+{
+	struct handle *handle = handle_of(ctx, argv[0]);
+	const char *address = JS_IsUndefined(argv[1]) ? NULL : JS_ToCString(ctx, argv[1]);
+	const char *interface = JS_IsUndefined(argv[2]) ? NULL : JS_ToCString(ctx, argv[2]);
+	int status = UV_EINVAL;
+	if (handle && address)
+		status = uv_udp_set_membership(
+		    &handle->uv.udp, address, interface, JS_ToBool(ctx, argv[3]) ? UV_JOIN_GROUP : UV_LEAVE_GROUP);
+	else if (handle && interface)
+		status = uv_udp_set_multicast_interface(&handle->uv.udp, interface);
+	JS_FreeCString(ctx, address);
+	JS_FreeCString(ctx, interface);
+	return handle ? JS_NewInt32(ctx, status) : JS_EXCEPTION;
+}
+
+// udp_buffer(handle, whether to receive, size): the size of the system's buffer, which is set unless
+// it is 0; or an errno.
+static JSValue udp_buffer(ARGS)
+{
+	struct handle *handle = handle_of(ctx, argv[0]);
+	int size = int_of(ctx, argv[2]);
+	if (!handle)
+		return JS_EXCEPTION;
+	int status = JS_ToBool(ctx, argv[1]) ? uv_recv_buffer_size(&handle->uv.any, &size)
+					     : uv_send_buffer_size(&handle->uv.any, &size);
+	return JS_NewInt32(ctx, status ? status : size);
+}
+
+// udp_queue(handle): [bytes, packets] that wait to be sent.
+static JSValue udp_queue(ARGS)
+{
+	struct handle *handle = handle_of(ctx, argv[0]);
+	if (!handle)
+		return JS_EXCEPTION;
+	JSValue list = JS_NewArray(ctx);
+	JS_SetPropertyUint32(ctx, list, 0, JS_NewInt64(ctx, uv_udp_get_send_queue_size(&handle->uv.udp)));
+	JS_SetPropertyUint32(ctx, list, 1, JS_NewInt64(ctx, uv_udp_get_send_queue_count(&handle->uv.udp)));
+	return list;
+}
+
 static const JSCFunctionListEntry list[] = {
+	FUNCTION(udp_option, 3),
+	FUNCTION(udp_group, 4),
+	FUNCTION(udp_buffer, 3),
+	FUNCTION(udp_queue, 1),
 	FUNCTION(udp_new, 0),
 	FUNCTION(udp_bind, 4),
 	FUNCTION(udp_connect, 3),
