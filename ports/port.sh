@@ -42,7 +42,7 @@ source_key() {
 	{
 		echo "$sha256 $side"
 		cat "$here/$name/recipe"
-		find "$here/$name" -type f ! -name recipe ! -name 'test*' ! -name known ! -name cases | sort | xargs -r cat
+		find "$here/$name" -type f ! -name recipe ! -name 'test*' ! -name known ! -name cases ! -name README.md ! -name suite ! -path "$here/$name/packages/*" | sort | xargs -r cat
 		for need in $needs; do cat "$top/build/ports/$need/$side/source-key"; done
 		case $side in
 		cage) cat "$here/config.site"; find "$top/build/sysroot/include" -name c++ -prune -o -type f -print | sort | xargs cat ;;
