@@ -1,5 +1,5 @@
-// Hashes, keyed hashes, keys from passwords, random bytes and secret-key ciphers. What wants key
-// pairs, certificates or TLS is not there.
+// Hashes, keyed hashes, keys from passwords, random bytes and secret-key ciphers. Key pairs,
+// certificates and TLS are not there.
 'use strict';
 const { crypto } = native;
 const { bindings, AsyncWrap } = shared;
@@ -208,6 +208,10 @@ class CipherBase extends AsyncWrap {
     }
 }
 
+// Programs that ask for https come to one of these.
+class SecureContext {
+    constructor() { throw unsupported('TLS, and so https,'); }
+}
 const missing = names => Object.fromEntries(names.trim().split(/\s+/).map(name =>
     [name, class { constructor() { throw unsupported(name); } }]));
 const numbers = list => Object.fromEntries(list.trim().split(/\s+/).map((name, index) => [name, index]));
@@ -215,8 +219,8 @@ const numbers = list => Object.fromEntries(list.trim().split(/\s+/).map((name, i
 bindings.crypto = () => ({
     ...missing(`AESCipherJob HmacJob SignJob ECKeyExportJob RSACipherJob RSAKeyExportJob
         DhKeyPairGenJob DsaKeyPairGenJob EcKeyPairGenJob NidKeyPairGenJob RsaKeyPairGenJob
-        RandomPrimeJob CheckPrimeJob ECDHBitsJob DiffieHellman DiffieHellmanGroup ECDH Sign Verify
-        SecureContext`),
+        RandomPrimeJob CheckPrimeJob ECDHBitsJob DiffieHellman DiffieHellmanGroup ECDH Sign Verify`),
+    SecureContext,
     ...numbers('kKeyTypeSecret kKeyTypePublic kKeyTypePrivate'),
     ...numbers('kKeyFormatDER kKeyFormatPEM kKeyFormatJWK'),
     ...numbers('kKeyEncodingPKCS1 kKeyEncodingPKCS8 kKeyEncodingSPKI kKeyEncodingSEC1'),
@@ -275,4 +279,4 @@ bindings.crypto = () => ({
     EVP_PKEY_ED25519: 1087, EVP_PKEY_ED448: 1088, EVP_PKEY_X25519: 1034, EVP_PKEY_X448: 1035,
     OPENSSL_EC_NAMED_CURVE: 1, OPENSSL_EC_EXPLICIT_CURVE: 0,
 });
-bindings.tls_wrap = () => ({ TLSWrap: class {}, wrap() { throw unsupported('TLS'); }, HAVE_SSL_TRACE: false });
+bindings.tls_wrap = () => ({ TLSWrap: class {}, wrap() { throw unsupported('TLS, and so https,'); }, HAVE_SSL_TRACE: false });
