@@ -1,4 +1,4 @@
-// What the library asks of the engine: kinds of values, symbols, errors, and its own files.
+// The library's questions to the engine: kinds of values, symbols, errors, and its own files.
 'use strict';
 const { engine, library, os } = native;
 const { bindings, process } = shared;

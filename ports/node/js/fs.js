@@ -18,8 +18,8 @@ Object.defineProperty(FSReqCallback.prototype, 'big', { value: false, writable: 
 const isError = result => typeof result === 'number' && result < 0;
 const shown = path => typeof path === 'string' || path === undefined ? path : shared.text(path);
 
-// Calls `start` with a function for the result, or without one. What the library gets is made of it
-// by `convert`.
+// Calls `start` with a function for the result, or without one. `convert` makes of it
+// the library's result.
 function perform(call, request, paths, start, convert = value => value, context) {
     const names = () => paths.map(shown);
     if (request === undefined) {

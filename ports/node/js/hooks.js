@@ -74,7 +74,7 @@ bindings.async_wrap = () => (wrap = {
 });
 const kBefore = 1;
 
-// What all objects that the library takes for C++'s have: a number, and who made it.
+// All objects that the library takes for C++'s have this: a number, and who made it.
 class AsyncWrap {
     #id; #trigger; #provider;
     constructor(provider) {

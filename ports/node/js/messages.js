@@ -12,7 +12,7 @@ function cannot(value) {
 }
 
 const errorNames = new Set(['Error', 'EvalError', 'RangeError', 'ReferenceError', 'SyntaxError', 'TypeError', 'URIError']);
-// A copy as the algorithm of structured clones makes it. What is in `moved` goes over.
+// A copy as the algorithm of structured clones makes it. Values in `moved` go over.
 function clone(value, seen, moved) {
     if (typeof value === 'function' || typeof value === 'symbol') throw cannot(value);
     if (typeof value !== 'object' || value === null) return value;
@@ -98,7 +98,7 @@ function structuredClone(value, options) {
     return copy;
 }
 
-// What a port is to the library; where its messages wait is in here.
+// The library's port is an empty object; where its messages wait is in here.
 const states = new WeakMap();
 class Base {}
 function MessagePort() {

@@ -8,7 +8,7 @@ const READ = 0, OFFSET = 1, WRITTEN = 2, ASYNC = 3;
 shared.streamState = state;
 shared.openHandles = new Set();
 
-// What all handles of the event loop have.
+// All handles of the event loop have this.
 class HandleWrap extends AsyncWrap {
     #handle;
     constructor(provider, handle) {

@@ -315,7 +315,7 @@ function serialize(url) {
 }
 
 const noCredentials = url => url.host === null || url.host === '' || url.scheme === 'file:';
-// What the setters of URL do, by the library's numbers for them. False: the value is refused.
+// The work of URL's setters, by the library's numbers for them. False: the value is refused.
 const setters = [
     function protocol(url, value) {
         const found = /^([A-Za-z][A-Za-z0-9+.-]*)(:|$)/.exec(value);

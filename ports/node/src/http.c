@@ -185,7 +185,7 @@ static int on_body(llhttp_t *http, const char *at, size_t length)
 static int on_complete(llhttp_t *http)
 {
 	struct parser *parser = http->data;
-	// Those that come behind the body.
+	// Headers that come behind the body.
 	if (parser->count) {
 		JSValue list = header_list(parser);
 		if (ask(parser, HEADERS, 1, &list) < 0)

@@ -1,4 +1,4 @@
-// What runs when: ticks, microtasks, timers, immediates, and the end.
+// The order of ticks, microtasks, timers, immediates, and the end.
 process.on('exit', code => console.log('exit', code, process.exitCode));
 setTimeout(() => {
     console.log('timer');
