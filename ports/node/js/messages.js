@@ -4,6 +4,12 @@ const { bindings, binding, AsyncWrap } = shared;
 const { engine } = native;
 const { classes, class_id: kind } = engine;
 
+// Sets a property of a copy: one of the name __proto__ is data, and never the copy's prototype.
+shared.put = (object, key, value) => {
+    if (key === '__proto__') Object.defineProperty(object, key, { value, writable: true, enumerable: true, configurable: true });
+    else object[key] = value;
+};
+
 function cannot(value) {
     const { DOMException } = shared.perContext;
     const name = typeof value === 'function' ? value.toString() : typeof value === 'symbol' ? String(value)
@@ -70,7 +76,7 @@ function clone(value, seen, moved) {
     }
     if (value instanceof AsyncWrap || value instanceof MessagePort) throw cannot(value);
     const copy = keep(Array.isArray(value) ? new Array(value.length) : {});
-    for (const key of Object.keys(value)) copy[key] = again(value[key]);
+    for (const key of Object.keys(value)) shared.put(copy, key, again(value[key]));
     return copy;
 }
 let deserializers = () => { throw new Error('nothing deserializes this'); };

@@ -231,7 +231,7 @@ class Deserializer {
         while (this.#peek() !== end) {
             const key = this.readValue();
             if (typeof key !== 'string' && typeof key !== 'number') this.#wrong();
-            object[key] = this.readValue();
+            shared.put(object, key, this.readValue());
         }
         this.#byte();
         this.#number();

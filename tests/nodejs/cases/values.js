@@ -41,6 +41,8 @@ console.log([...new URLSearchParams('a=1&b=%20+&a=3')], require('querystring').s
 console.log(util.inspect({ a: [1, { b: new Map([['k', new Set([1n])]]) }], f() {}, [Symbol('s')]: null }, { depth: 5 }));
 console.log(util.format('%s %d %j %o', 'a', 4.5, { x: 1 }, [1]), util.isDeepStrictEqual([{ a: 1 }], [{ a: 1 }]));
 console.log(structuredClone({ when: new Date(0), list: [1, , 3] }), util.types.isProxy(new Proxy({}, {})));
+const v8 = require('v8'), sly = JSON.parse('{"__proto__": {"admin": true}}');
+for (const copy of [structuredClone(sly), v8.deserialize(v8.serialize(sly))]) console.log(copy.admin, Object.keys(copy));
 const assert = require('assert');
 assert.deepEqual({ a: [1, '2'] }, { a: ['1', 2] });
 try {
