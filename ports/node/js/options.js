@@ -65,6 +65,9 @@ Object.assign(defaults, numbers, {
 });
 const options = (shared.options = { __proto__: null, ...defaults });
 
+// Options that protect, and would not here: a program shall not start in the belief that they do.
+const refused = new Set(['--experimental-permission', '--disable-proto', '--enable-fips', '--force-fips', '--secure-heap']);
+
 function usage(message) {
     native.os.write_raw(2, `${native.argv[0]}: ${message}\n`);
     native.os.exit(9);
@@ -91,6 +94,7 @@ function take(words, at, fromEnvironment) {
         if (/^--(max|min|stack|gc|harmony|turbo|sparkplug|opt|perf|prof|trace-gc|log|random-seed|single-threaded|huge|wasm)/.test(name)) return 1;
         usage(`bad option: ${word}`);
     }
+    if (!off && refused.has(name)) usage(`${name} is not there in this node`);
     const kind = defaults[name];
     if (typeof kind === 'boolean') {
         options[name] = !off;
