@@ -95,7 +95,7 @@ function address6(text) {
     return `[${out}]`;
 }
 const forbidden = /[\0\t\n\r #/:<>?@[\\\]^|]/;
-const forbiddenDomain = /[\0-\x20"#%/:<>?@[\\\]^`{|}\x7f]/;
+const forbiddenDomain = /[\0-\x20"#%/:<>?@[\\\]^{|}\x7f]/;
 function toASCII(domain) {
     if (/^[\0-\x7f]*$/.test(domain) && !/(^|\.)xn--/i.test(domain)) return domain.toLowerCase();
     const { toASCII, toUnicode } = shared.require('punycode');
