@@ -107,19 +107,26 @@ static JSValue module_link(ARGS)
 	return JS_UNDEFINED;
 }
 
+struct seen {
+	JSModuleDef **list;
+	int count, room;
+};
+
 // Whether a module, and all that it imports, has been linked.
-static bool linked(JSModuleDef *def, JSModuleDef **seen, int *count)
+static bool linked(JSModuleDef *def, struct seen *seen)
 {
-	for (int i = 0; i < *count; i++)
-		if (seen[i] == def)
+	for (int i = 0; i < seen->count; i++)
+		if (seen->list[i] == def)
 			return true;
-	if (*count == 4096)
-		return false;
-	seen[(*count)++] = def;
+	if (seen->count == seen->room) {
+		seen->room = 2 * seen->room + 64;
+		seen->list = got(realloc(seen->list, seen->room * sizeof *seen->list));
+	}
+	seen->list[seen->count++] = def;
 	if (!def->resolved && def->req_module_entries_count)
 		return false;
 	for (int i = 0; i < def->req_module_entries_count; i++)
-		if (!def->req_module_entries[i].module || !linked(def->req_module_entries[i].module, seen, count))
+		if (!def->req_module_entries[i].module || !linked(def->req_module_entries[i].module, seen))
 			return false;
 	def->resolved = true;
 	return true;
@@ -130,10 +137,9 @@ static JSValue module_instantiate(ARGS)
 	struct module *module = module_of(ctx, argv[0]);
 	if (!module)
 		return JS_EXCEPTION;
-	JSModuleDef **seen = got(malloc(4096 * sizeof *seen));
-	int count = 0;
-	bool whole = linked(module->def, seen, &count);
-	free(seen);
+	struct seen seen = { 0 };
+	bool whole = linked(module->def, &seen);
+	free(seen.list);
 	if (!whole)
 		return JS_ThrowTypeError(ctx, "linking error, dependency not set");
 	if (module->def->status != JS_MODULE_STATUS_UNLINKED)
