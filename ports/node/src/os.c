@@ -270,7 +270,7 @@ static bool id_of(JSContext *ctx, JSValueConst value, bool group, unsigned *id)
 	return user || members;
 }
 
-// set_groups(list): an errno, or the place, from 1, of a name that is no group's.
+// set_groups(list): an errno, or the place, from 1, of a name that no group has.
 static JSValue set_groups(ARGS)
 {
 	int64_t count = 0;

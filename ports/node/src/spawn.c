@@ -294,7 +294,7 @@ static bool move(struct flow *flow, short events, size_t most, int *problem)
 }
 
 // Until the process has ended and nobody holds its pipes, or the time is up. The process is ended
-// by `signal` then, and when it writes more than `most`. One that has ended is not signalled: its
+// by `signal` then, and when it writes more than `most`. An ended process is not signalled: its
 // number may be another's.
 static int wait_for(pid_t pid, struct flow *flows, int count, double timeout, size_t most, int signal, int *problem)
 {
