@@ -17,6 +17,7 @@ use lind_kernel::course::Seed;
 use lind_kernel::text::shown;
 use serde::{Deserialize, Serialize};
 
+use super::ensure_program;
 use crate::plan::step::{Step, Value};
 
 const MAGIC: &[u8; 16] = b"lind record 1\n\0\0";
@@ -132,6 +133,11 @@ impl Record {
         head.ensure_same().with_context(named)?;
         let start = start.with_context(|| format!("{}: has no start of a program", named()))?;
         let (command, env) = started(&start).with_context(|| format!("{}: its start is damaged", named()))?;
+        // The options of a grate name files of the host, which are opened before the record
+        // answers.
+        if let Some(word) = command.first().filter(|word| ensure_program(word).is_err()) {
+            bail!("{}: starts {}, which no recording does: the record is forged", named(), word.display());
+        }
         let mut found: Vec<(PathBuf, PathBuf)> = Vec::new();
         let first = command.first().map(|word| word.as_bytes().to_vec());
         for program in programs.iter().chain(&first) {
@@ -250,6 +256,10 @@ mod tests {
     }
 
     fn record() -> (tempfile::TempDir, PathBuf, Vec<u8>) {
+        record_of(b"=/app/app.cwasm\0=\0=x y\0\0=A=1\0\0/app\0")
+    }
+
+    fn record_of(start: &[u8]) -> (tempfile::TempDir, PathBuf, Vec<u8>) {
         let folder = tempfile::tempdir().unwrap();
         let program = folder.path().join("app.cwasm");
         std::fs::write(&program, b"").unwrap();
@@ -257,7 +267,7 @@ mod tests {
         let volumes = vec![(folder.path().to_owned(), PathBuf::from("/app"))];
         Head::new(Path::new("/image"), volumes).unwrap().write(&path).unwrap();
         let mut bytes = std::fs::read(&path).unwrap();
-        bytes.extend(block(START, b"=/app/app.cwasm\0=\0=x y\0\0=A=1\0\0/app\0"));
+        bytes.extend(block(START, start));
         bytes.extend(block(PROGRAM, b"/bin/sh.cwasm\0print\0"));
         bytes.extend(block(1, b"calls"));
         std::fs::write(&path, &bytes).unwrap();
@@ -272,6 +282,15 @@ mod tests {
         assert_eq!(read.env, ["A=1"]);
         assert_eq!(read.programs, [(folder.path().join("app.cwasm"), PathBuf::from("/app/app.cwasm"))]);
         assert!(read.head.write(&path).unwrap_err().to_string().contains("already exists"));
+    }
+
+    #[test]
+    fn a_record_starts_no_grate() {
+        for word in ["strace_grate", "strace-grate.cwasm", "%strace_grate", "%{", "-o", ""] {
+            let (_folder, path, _) = record_of(format!("={word}\0=-o\0=/victim\0\0=A=1\0\0/\0").as_bytes());
+            let error = format!("{:#}", Record::read(&path).err().unwrap());
+            assert!(error.contains("the record is forged"), "{word}: {error}");
+        }
     }
 
     #[test]
