@@ -50,7 +50,7 @@ pub fn command(name: &OsString, here: &Path, root: &Shown<'_>, volumes: &mut Vec
 }
 
 /// The file names that the name of a program can mean.
-fn spelled(path: &Path) -> impl Iterator<Item = PathBuf> {
+pub fn spelled(path: &Path) -> impl Iterator<Item = PathBuf> {
     ["", ".cwasm", ".wasm"].into_iter().map(|suffix| {
         let mut path = path.as_os_str().to_owned();
         path.push(suffix);

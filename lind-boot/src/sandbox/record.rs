@@ -17,6 +17,7 @@ use lind_kernel::course::Seed;
 use lind_kernel::text::shown;
 use serde::{Deserialize, Serialize};
 
+use super::command::spelled;
 use super::ensure_program;
 use crate::plan::step::{Step, Value};
 
@@ -118,6 +119,8 @@ pub struct Record {
     pub command: Vec<OsString>,
     /// Its environment.
     pub env: Vec<OsString>,
+    /// The directory in which it starts.
+    pub workdir: PathBuf,
     /// Programs that are not in the image: the file of the host and the guest's path.
     pub programs: Vec<(PathBuf, PathBuf)>,
 }
@@ -132,21 +135,26 @@ impl Record {
         let (head, Starts { start, programs }) = checked(path).with_context(named)?;
         head.ensure_same().with_context(named)?;
         let start = start.with_context(|| format!("{}: has no start of a program", named()))?;
-        let (command, env) = started(&start).with_context(|| format!("{}: its start is damaged", named()))?;
+        let (command, env, folder) = started(&start).with_context(|| format!("{}: its start is damaged", named()))?;
         // The options of a grate name files of the host, which are opened before the record
         // answers.
         if let Some(word) = command.first().filter(|word| ensure_program(word).is_err()) {
             bail!("{}: starts {}, which no recording does: the record is forged", named(), word.display());
         }
         let mut found: Vec<(PathBuf, PathBuf)> = Vec::new();
-        let first = command.first().map(|word| word.as_bytes().to_vec());
-        for program in programs.iter().chain(&first) {
-            let guest = Path::new(OsStr::from_bytes(program.split(|&byte| byte == 0).next().unwrap_or_default()));
-            if let Some(host) = head.file_at(guest).filter(|_| found.iter().all(|(_, known)| known != guest)) {
-                found.push((host, guest.to_owned()));
+        let first = command.first().map(|word| folder.join(word));
+        for guest in programs.iter().map(|program| path_of(program)).chain(first.iter().flat_map(|path| spelled(path)))
+        {
+            let guest: PathBuf = guest.components().collect();
+            if let Some(host) = head.file_at(&guest).filter(|_| found.iter().all(|(_, known)| *known != guest)) {
+                found.push((host, guest));
             }
         }
-        Ok(Record { head, command, env, programs: found })
+        // A program that was found from its directory on is found from there again.
+        let is_found = |path: &PathBuf| spelled(path).any(|path| found.iter().any(|(_, known)| *known == path));
+        let relative = command.first().is_some_and(|word| !Path::new(word).is_absolute());
+        let workdir = if relative && first.as_ref().is_some_and(is_found) { folder } else { PathBuf::from("/") };
+        Ok(Record { head, command, env, workdir, programs: found })
     }
 }
 
@@ -219,14 +227,19 @@ fn sum(bytes: &[u8]) -> u32 {
     crc.sum()
 }
 
-/// The words and the environment of the first program, which its directory follows.
-fn started(data: &[u8]) -> Option<(Vec<OsString>, Vec<OsString>)> {
+/// The path that a block of a program begins with.
+fn path_of(program: &[u8]) -> PathBuf {
+    PathBuf::from(OsStr::from_bytes(program.split(|&byte| byte == 0).next().unwrap_or_default()))
+}
+
+/// The words, the environment and the directory of the first program.
+fn started(data: &[u8]) -> Option<(Vec<OsString>, Vec<OsString>, PathBuf)> {
     let mut texts = data.strip_suffix(b"\0")?.split(|&byte| byte == 0).map(OsStr::from_bytes);
     // Within the words an empty argument has a mark, which is not part of it.
     let mut list = || texts.by_ref().take_while(|text| !text.is_empty()).map(unmarked).collect::<Vec<_>>();
     let (command, env) = (list(), list());
-    let folder = texts.next()?;
-    (!command.is_empty() && Path::new(folder).is_absolute()).then_some((command, env))
+    let folder = PathBuf::from(texts.next()?);
+    (!command.is_empty() && folder.is_absolute()).then_some((command, env, folder))
 }
 
 /// A word without the mark in front of it.
@@ -282,6 +295,23 @@ mod tests {
         assert_eq!(read.env, ["A=1"]);
         assert_eq!(read.programs, [(folder.path().join("app.cwasm"), PathBuf::from("/app/app.cwasm"))]);
         assert!(read.head.write(&path).unwrap_err().to_string().contains("already exists"));
+    }
+
+    #[test]
+    fn a_program_is_found_as_it_was() {
+        for (start, workdir) in [
+            (&b"=./app\0\0\0/app\0"[..], "/app"),
+            (b"=app\0\0\0/app\0", "/app"),
+            (b"=app/app.cwasm\0\0\0/\0", "/"),
+            (b"=/app/app\0\0\0/app\0", "/"),
+            (b"=sh\0\0\0/app\0", "/"),
+        ] {
+            let (folder, path, _) = record_of(start);
+            let read = Record::read(&path).unwrap();
+            assert_eq!(read.workdir, Path::new(workdir), "{start:?}");
+            let own = [(folder.path().join("app.cwasm"), PathBuf::from("/app/app.cwasm"))];
+            assert_eq!(read.programs, own[..usize::from(!start.starts_with(b"=sh"))], "{start:?}");
+        }
     }
 
     #[test]

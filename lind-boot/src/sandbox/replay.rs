@@ -56,11 +56,11 @@ fn whole(path: &Path) -> Result<PathBuf> {
 
 /// The sandbox: the image, and the files of programs that are not in it.
 fn sandbox(options: &Replay, record: Record, grates: Vec<OsString>) -> Result<Sandbox> {
-    let Record { head, command, env, programs } = record;
+    let Record { head, command, env, workdir, programs } = record;
     // A comparison starts no program, and so needs none: the grate only wants its name.
-    let (own_grates, command, programs) = match options.diff {
-        Some(_) => (Vec::new(), [grates, vec!["true".into()]].concat(), Vec::new()),
-        None => (grates, command, programs),
+    let (own_grates, command, workdir, programs) = match options.diff {
+        Some(_) => (Vec::new(), [grates, vec!["true".into()]].concat(), PathBuf::from("/"), Vec::new()),
+        None => (grates, command, workdir, programs),
     };
     let volume = |(host, guest)| Volume { host, guest, read_only: true, overlay: None };
     let image = options.image.as_ref().unwrap_or(&head.image);
@@ -78,7 +78,7 @@ fn sandbox(options: &Replay, record: Record, grates: Vec<OsString>) -> Result<Sa
         grates: Vec::new(),
         own_grates,
         command,
-        workdir: PathBuf::from("/"),
+        workdir,
         unchanged: Vec::new(),
         env,
         policy: String::new(),
