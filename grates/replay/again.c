@@ -124,11 +124,9 @@ _Noreturn static void stop(const struct client *client, const struct lind_call *
 	living_end(0);
 }
 
-/* The record ends before the program: either the recording did, or the program was running when the
- * first one ended, and waits for that here. */
-static int64_t no_more(const struct client *client, const struct lind_call *c)
+/* Ends the replay if the recording ended before the programs. */
+static void end_as_recorded(void)
 {
-	static uint32_t word;
 	const char *reason;
 	const struct ending *ending = read_ending(log, &reason);
 
@@ -137,6 +135,15 @@ static int64_t no_more(const struct client *client, const struct lind_call *c)
 		lind_log("the recording ended here: %.400s", reason);
 		living_end(125);
 	}
+}
+
+/* The record ends before the program: either the recording did, or the program was running when the
+ * first one ended, and waits for that here. */
+static int64_t no_more(const struct client *client, const struct lind_call *c)
+{
+	static uint32_t word;
+
+	end_as_recorded();
 	if (client->cage == first_cage)
 		differs(client, c, NULL, "");
 	while (lind_wait(client->cage, &word, 0, NULL) != -EINTR)
@@ -472,7 +479,12 @@ static void exited(void *of, uint64_t cage, int status)
 
 	(void)cage;
 	living_remove(client->cage);
-	if (!client->beside && (r = read_next(log, client)) && (r->nr != NR_END || r->result != status)) {
+	if (!client->beside)
+		r = read_next(log, client);
+	/* The handler of a fault, which ends a recording, ends a program in its replay. */
+	if (!client->beside && !r && WIFSIGNALED(status) && comes_by_itself(status))
+		end_as_recorded();
+	if (r && (r->nr != NR_END || r->result != status)) {
 		char why[64];
 
 		snprintf(why, sizeof why, "it has ended with %s %d", WIFSIGNALED(status) ? "signal" : "status",

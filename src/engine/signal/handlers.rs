@@ -425,6 +425,9 @@ fn run_nested(guest: &Guest, delivery: &Delivery) -> Result<(), Left> {
         preempt::again(true);
         let done = run_guest(&mut nested.store, |store| {
             context::enter_host();
+            if guest.kernel.course() == Course::Recorded {
+                note(store.data(), delivery);
+            }
             run(store, delivery, 0).map(drop)
         });
         preempt::again(false);

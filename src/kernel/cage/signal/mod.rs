@@ -42,8 +42,9 @@ pub use send::{
 };
 pub(crate) use send::{child_changed, send, send_to_all, send_to_group, send_to_thread, wants_no_zombies};
 
-use super::{Attention, Cage, Thread};
+use super::{Attention, Cage, Thread, searches};
 use crate::Kernel;
+use crate::course::Course;
 use crate::lock::Locked;
 
 /// The highest signal.
@@ -355,6 +356,10 @@ impl Thread {
 
     /// Sends the thread, which is the calling one, the signal of a fault of its own.
     pub fn fault(&self, kernel: &Kernel, info: Info) {
+        if kernel.course() == Course::Replayed && !searches(kernel, &self.cage) {
+            // A recording ends with the handler of a fault: no record has what comes behind it.
+            return end(kernel, &self.cage, info.signal);
+        }
         // To the host all of a cage's memory is mapped, but without access where the cage has no
         // mapping.
         let code = match info.code {
