@@ -291,7 +291,7 @@ static void log_start(uint32_t cage)
 	bytes_free(&start);
 }
 
-static struct client *new_client(uint64_t cage)
+static struct client *new_client(uint64_t cage, struct shared *shared)
 {
 	struct client *client = calloc(1, sizeof *client);
 	struct all *one = malloc(sizeof *one);
@@ -299,7 +299,7 @@ static struct client *new_client(uint64_t cage)
 	if (!client || !one)
 		lind_die("out of memory");
 	client->cage = (uint32_t)cage;
-	client->shared = shared_new();
+	client->shared = shared;
 	living_add(client->cage);
 	pthread_mutex_lock(&lock);
 	*one = (struct all){ client, all };
@@ -310,7 +310,7 @@ static struct client *new_client(uint64_t cage)
 
 static void *started(uint64_t cage)
 {
-	struct client *client = new_client(cage);
+	struct client *client = new_client(cage, shared_new());
 
 	client->fds = fds_new();
 	log_start(client->cage);
@@ -319,11 +319,12 @@ static void *started(uint64_t cage)
 
 static void *forked(void *parent, uint64_t parent_cage, uint64_t cage, int spawned)
 {
-	struct client *client = new_client(cage);
+	const struct client *from = parent;
+	struct client *client = new_client(cage, shared_copy(from->shared));
 
 	(void)parent_cage;
 	(void)spawned;
-	client->fds = fds_copy(((struct client *)parent)->fds);
+	client->fds = fds_copy(from->fds);
 	return client;
 }
 

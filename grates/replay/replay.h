@@ -171,6 +171,7 @@ int64_t program_again(const struct lind_call *c, const char *found, size_t lengt
 
 /* shared.c: memory that a recording cannot hold. */
 struct shared *shared_new(void);
+struct shared *shared_copy(const struct shared *shared);
 void shared_free(struct shared *shared);
 /* The reason why the recording ends with this call, or NULL. */
 const char *shared_before(const struct client *client, const struct lind_call *c);

@@ -7,13 +7,14 @@
 #include <sys/stat.h>
 #include "replay.h"
 
-#define RANGES 32
+#define RANGES 128
 #define FILES  64
 
 /* The shared mappings of one client. */
 struct shared {
 	struct range {
 		uint64_t at, length;
+		bool written;  /* whether the program can write there */
 	} ranges[RANGES];
 	unsigned count;
 };
@@ -33,6 +34,14 @@ struct shared *shared_new(void)
 	if (!shared)
 		lind_die("out of memory");
 	return shared;
+}
+
+struct shared *shared_copy(const struct shared *shared)
+{
+	struct shared *copy = shared_new();
+
+	*copy = *shared;
+	return copy;
 }
 
 void shared_free(struct shared *shared)
@@ -85,6 +94,14 @@ static bool is_mapped(uint64_t device, uint64_t inode)
 	return found;
 }
 
+static bool can_write(const struct shared *shared)
+{
+	for (unsigned i = 0; i < shared->count; i++)
+		if (shared->ranges[i].written)
+			return true;
+	return false;
+}
+
 static const char *birth(const struct client *client, uint64_t flags)
 {
 	const uint64_t vm = 0x100, vfork = 0x4000, parent = 0x8000, thread = 0x10000;
@@ -95,7 +112,7 @@ static const char *birth(const struct client *client, uint64_t flags)
 		return "starts a process that shares its memory";
 	if (flags & parent)
 		return "starts a process that is a child of its parent";
-	if (!(flags & vm) && client->shared->count)
+	if (!(flags & vm) && can_write(client->shared))
 		return "starts a process with which it shares memory (a mapping with MAP_SHARED)";
 	return NULL;
 }
@@ -140,38 +157,100 @@ static const char *add_file(const struct client *client, const struct lind_call 
 	return why;
 }
 
+static bool overlaps(const struct range *range, uint64_t at, uint64_t length)
+{
+	return range->at < at + length && at < range->at + range->length;
+}
+
+/* Of a range with a hole the whole is kept. */
 static void remove_range(struct shared *shared, uint64_t at, uint64_t length)
 {
-	for (unsigned i = 0; i < shared->count; i++)
-		if (shared->ranges[i].at >= at && shared->ranges[i].at + shared->ranges[i].length <= at + length)
+	for (unsigned i = 0; i < shared->count; i++) {
+		struct range *range = &shared->ranges[i];
+		const uint64_t end = range->at + range->length;
+
+		if (!overlaps(range, at, length))
+			continue;
+		if (range->at >= at && end <= at + length)
 			shared->ranges[i--] = shared->ranges[--shared->count];
+		else if (range->at >= at)
+			*range = (struct range){ at + length, end - at - length, range->written };
+		else if (end <= at + length)
+			range->length = at - range->at;
+	}
+}
+
+static const char *add_range(struct shared *shared, uint64_t at, uint64_t length, bool written)
+{
+	if (shared->count == RANGES)
+		return "has too many mappings with MAP_SHARED";
+	shared->ranges[shared->count++] = (struct range){ at, length, written };
+	return NULL;
 }
 
 /* A program cannot write through a mapping without PROT_WRITE: what it sees there is the file as it
  * was, as in a private mapping. */
-static bool is_shared(const struct lind_call *c)
+static const char *mapped(struct client *client, const struct lind_call *c, uint64_t at, uint64_t length)
 {
 	const uint64_t kind = c->args[3].value & 15;
+	const bool written = c->args[2].value & PROT_WRITE;
+	const char *why;
 
-	return (kind == MAP_SHARED || kind == 3 /* MAP_SHARED_VALIDATE */) && c->args[2].value & PROT_WRITE;
+	remove_range(client->shared, at, length);
+	if (kind != MAP_SHARED && kind != 3 /* MAP_SHARED_VALIDATE */)
+		return NULL;
+	if ((why = add_range(client->shared, at, length, written)))
+		return why;
+	return !written || c->args[3].value & MAP_ANONYMOUS ? NULL : add_file(client, c);
+}
+
+static const char *moved(struct shared *shared, uint64_t from, uint64_t length, uint64_t to, uint64_t new_length)
+{
+	bool found = false, written = false;
+
+	for (unsigned i = 0; i < shared->count; i++)
+		if (overlaps(&shared->ranges[i], from, length ? length : 1)) {
+			found = true;
+			written |= shared->ranges[i].written;
+		}
+	/* With the length 0 the old place keeps it, too. */
+	remove_range(shared, from, length);
+	remove_range(shared, to, new_length);
+	return found ? add_range(shared, to, new_length, written) : NULL;
+}
+
+/* Memory that was mapped to be read alone is written then. */
+static bool opens_to_writes(const struct shared *shared, uint64_t at, uint64_t length, uint64_t access)
+{
+	for (unsigned i = 0; access & PROT_WRITE && i < shared->count; i++)
+		if (!shared->ranges[i].written && overlaps(&shared->ranges[i], at, length))
+			return true;
+	return false;
+}
+
+static uint64_t pages(uint64_t length)
+{
+	return (length + 4095) & ~4095ull;
 }
 
 const char *shared_after(struct client *client, const struct lind_call *c, int64_t result)
 {
 	struct shared *shared = client->shared;
-	const uint64_t pages = (c->args[1].value + 4095) & ~4095ull;
+	const uint64_t at = c->args[0].value, length = pages(c->args[1].value);
 
 	if (result < 0)
 		return NULL;
-	if (c->nr == SYS_munmap)
-		remove_range(shared, c->args[0].value, pages);
-	if (c->nr != SYS_mmap)
-		return NULL;
-	remove_range(shared, (uint64_t)result, pages);
-	if (!is_shared(c))
-		return NULL;
-	if (shared->count == RANGES)
-		return "has too many mappings with MAP_SHARED";
-	shared->ranges[shared->count++] = (struct range){ (uint64_t)result, pages };
-	return c->args[3].value & MAP_ANONYMOUS ? NULL : add_file(client, c);
+	switch (c->nr) {
+	case SYS_munmap:
+		remove_range(shared, at, length);
+		break;
+	case SYS_mmap:
+		return mapped(client, c, (uint64_t)result, length);
+	case SYS_mremap:
+		return moved(shared, at, length, (uint64_t)result, pages(c->args[2].value));
+	case SYS_mprotect:
+		if (opens_to_writes(shared, at, length, c->args[2].value))
+			return "makes memory that it shares writable by mprotect (a mapping with MAP_SHARED)";
+	}
+	return NULL;
 }
