@@ -1,5 +1,6 @@
 /* The first call in which two records differ. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <lind/text.h>
 #include "replay.h"
@@ -70,22 +71,28 @@ static uint64_t difference(struct log *one, struct log *other, uint32_t cage, bo
 	for (;;) {
 		left = read_next(one, &a);
 		right = read_next(other, &b);
-		if (!left && !right)
-			return UINT64_MAX;
+		if (!left && !right) {
+			number = UINT64_MAX;
+			break;
+		}
 		if (!left || !right || !equal(left, right))
 			break;
 		number = left->number;
 		read_take(&a);
 		read_take(&b);
 	}
-	if (says) {
+	if (says && (left || right)) {
 		printf("the first difference is in cage %u:\n", cage);
 		say("this record", left);
 		say(name, right);
 		if (left && right)
 			say_bytes(left, right);
 	}
-	return left ? left->number : number + 1;
+	if (left || right)
+		number = left ? left->number : number + 1;
+	free(a.data);
+	free(b.data);
+	return number;
 }
 
 int compare(struct log *one, struct log *other, const char *name)

@@ -18,11 +18,19 @@ struct place {
 	long next;  /* the next block of the same cage */
 };
 
+/* A cage and the first of its blocks. */
+struct of_cage {
+	uint32_t cage;
+	long first;
+};
+
 struct log {
 	int file;
 	const char *name;
 	struct place *places;
 	size_t count;
+	struct of_cage *cages;  /* by their numbers */
+	size_t cage_count;
 	struct ending *ending;
 	char *reason;
 };
@@ -55,10 +63,12 @@ static const char *known(const struct block *block)
 {
 	if (block->magic != BLOCK_MAGIC || block->check != crc32_of(0, block, offsetof(struct block, check)))
 		return "no block begins here";
-	if (block->raw > 2 * RECORD_MOST || block->packed > 2 * RECORD_MOST || block->raw < 1)
+	if (block->raw >= 2 * RECORD_MOST || block->packed >= 2 * RECORD_MOST || block->raw < 1)
 		return "a block has an impossible size";
 	if (block->kind != BLOCK_CALLS && block->raw != block->packed)
 		return "a block has two sizes";
+	if (block->kind == BLOCK_CALLS && !block->cage)
+		return "a block is of no cage";
 	return NULL;
 }
 
@@ -70,27 +80,33 @@ static void add_place(struct log *log, const struct block *block, off_t at)
 	log->places[log->count++] = (struct place){ *block, at, -1 };
 }
 
-/* Every block points to the next one of its cage. */
+static int by_cage(const void *one, const void *other)
+{
+	const struct of_cage *a = one, *b = other;
+
+	if (a->cage != b->cage)
+		return a->cage < b->cage ? -1 : 1;
+	return a->first < b->first ? -1 : a->first > b->first;
+}
+
+/* Every block points to the next one of its cage, and each cage to its first. */
 static void chain(struct log *log)
 {
-	struct last {
-		uint32_t cage;
-		long at;
-	} *last = NULL;
-	size_t cages = 0, i;
+	size_t count = 0, cages = 0;
 
-	for (size_t n = 0; n < log->count; n++) {
-		if (log->places[n].block.kind != BLOCK_CALLS)
-			continue;
-		for (i = 0; i < cages && last[i].cage != log->places[n].block.cage; i++)
-			;
-		if (i < cages)
-			log->places[last[i].at].next = (long)n;
-		else if (!(last = realloc(last, ++cages * sizeof *last)))
-			lind_die("out of memory");
-		last[i] = (struct last){ log->places[n].block.cage, (long)n };
-	}
-	free(last);
+	if (!(log->cages = calloc(log->count + 1, sizeof *log->cages)))
+		lind_die("out of memory");
+	for (size_t n = 0; n < log->count; n++)
+		if (log->places[n].block.kind == BLOCK_CALLS)
+			log->cages[count++] = (struct of_cage){ log->places[n].block.cage, (long)n };
+	qsort(log->cages, count, sizeof *log->cages, by_cage);
+	for (size_t i = 1; i < count; i++)
+		if (log->cages[i].cage == log->cages[i - 1].cage)
+			log->places[log->cages[i - 1].first].next = log->cages[i].first;
+	for (size_t i = 0; i < count; i++)
+		if (!cages || log->cages[cages - 1].cage != log->cages[i].cage)
+			log->cages[cages++] = log->cages[i];
+	log->cage_count = cages;
 }
 
 static char *data_of(const struct log *log, const struct place *place)
@@ -162,10 +178,17 @@ struct log *read_open(const char *value, const char **wrong)
 
 long read_first(const struct log *log, uint32_t cage)
 {
-	for (size_t n = 0; n < log->count; n++)
-		if (log->places[n].block.kind == BLOCK_CALLS && log->places[n].block.cage == cage)
-			return (long)n;
-	return -1;
+	size_t from = 0, to = log->cage_count;
+
+	while (from < to) {
+		const size_t middle = from + (to - from) / 2;
+
+		if (log->cages[middle].cage < cage)
+			from = middle + 1;
+		else
+			to = middle;
+	}
+	return from < log->cage_count && log->cages[from].cage == cage ? log->cages[from].first : -1;
 }
 
 static void load(const struct log *log, struct client *cursor)
@@ -239,13 +262,5 @@ const struct ending *read_ending(const struct log *log, const char **reason)
 
 uint32_t read_cage(const struct log *log, size_t place)
 {
-	size_t n = 0;
-
-	for (size_t i = 0; i < log->count; i++) {
-		uint32_t cage = log->places[i].block.cage;
-
-		if (log->places[i].block.kind == BLOCK_CALLS && read_first(log, cage) == (long)i && n++ == place)
-			return cage;
-	}
-	return 0;
+	return place < log->cage_count ? log->cages[place].cage : 0;
 }

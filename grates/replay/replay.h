@@ -122,7 +122,7 @@ uint32_t read_start(const struct log *log);
 /* Writes the blocks that say what to start into the record that is being written. */
 void read_copy_starts(const struct log *log);
 const struct ending *read_ending(const struct log *log, const char **reason);
-/* The cages of a record: their number by place, 0 behind the last. */
+/* The cages of a record in their order: the number of one, 0 behind the last. */
 uint32_t read_cage(const struct log *log, size_t place);
 
 /* texts.c: what a call is given by name, for a comparison that shows where it differs. */
