@@ -10,8 +10,10 @@ char *bytes_room(struct bytes *b, size_t length)
 
 		while (size - b->used < length)
 			size *= 2;
-		if (!(b->data = realloc(b->data, size)))
-			lind_die("out of memory");
+		if (!(b->data = realloc(b->data, size))) {
+			lind_log("out of memory for the %zu bytes of a call: it and the programs end here", size);
+			living_end(125);
+		}
 		b->size = size;
 	}
 	return b->data + b->used;

@@ -1,6 +1,8 @@
 /* Writing a record: each cage collects its own, and a full block is compressed and appended. */
 #include <errno.h>
 #include <lz4.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sched.h>
@@ -37,6 +39,19 @@ const char *log_open(const char *value)
 	return NULL;
 }
 
+/* The record cannot go on, and neither can the programs. */
+__attribute__((format(printf, 1, 2))) _Noreturn static void fail(const char *format, ...)
+{
+	char why[512];
+	va_list list;
+
+	va_start(list, format);
+	vsnprintf(why, sizeof why, format, list);
+	va_end(list);
+	lind_log("%s; the recording ends here, and so do the programs", why);
+	living_end(125);
+}
+
 static void append(const void *data, size_t length)
 {
 	const char *at = data;
@@ -48,8 +63,7 @@ static void append(const void *data, size_t length)
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
-			lind_die(
-			    "%s: %s; the recording ends here", lind_file_name(name), strerror(n < 0 ? errno : ENOSPC));
+			fail("%s: %s", lind_file_name(name), strerror(n < 0 ? errno : ENOSPC));
 		at += n;
 		length -= (size_t)n;
 	}
@@ -110,10 +124,10 @@ static void flush(struct client *client)
 	if (!client->used)
 		return;
 	if (!(to = malloc((size_t)room)))
-		lind_die("out of memory; the recording ends here");
+		fail("out of memory");
 	packed = LZ4_compress_default(client->data, to, (int)client->used, room);
 	if (packed <= 0)
-		lind_die("%s: cannot compress %zu bytes", lind_file_name(name), client->used);
+		fail("%s: cannot compress %zu bytes", lind_file_name(name), client->used);
 	block.packed = (uint32_t)packed;
 	append_block(&block, to);
 	free(to);
@@ -131,7 +145,7 @@ static void make_room(struct client *client, size_t length)
 	if (size > client->size) {
 		free(client->data);
 		if (!(client->data = malloc(size)))
-			lind_die("out of memory; the recording ends here");
+			fail("out of memory");
 		client->size = size;
 	}
 }
@@ -141,7 +155,7 @@ void log_add(struct client *client, const struct record *record, const void *mor
 	size_t length = STRIDE(record);
 
 	if (length > RECORD_MOST)
-		lind_die("a call has written %zu bytes, more than a record can hold; the recording ends here", length);
+		fail("a call has given %zu bytes, more than a record can hold", length);
 	hold(client);
 	if (!client->closed) {
 		if (client->size - client->used < length)

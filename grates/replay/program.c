@@ -260,9 +260,11 @@ int64_t program_record(struct client *client, const struct lind_call *c, struct 
 		free(s);
 		found->used = 0;
 		result = lind_forward(c);
-		if (result >= 0)
-			lind_die(
+		if (result >= 0) {
+			lind_log(
 			    "cage %u has started a program that cannot be read; the recording ends here", client->cage);
+			living_end(125);
+		}
 		return result;
 	}
 	add_text(found, s->path, strlen(s->path));
@@ -293,12 +295,16 @@ int64_t program_again(const struct lind_call *c, const char *found, size_t lengt
 	}
 	if (!take_text(&found, end, print, sizeof print))
 		return -EFAULT;
-	if ((source.fd = open_at(source.cage, s->path)) < 0)
-		lind_die("%s, which the record starts, is not here: %s", s->path, strerror((int)-source.fd));
+	if ((source.fd = open_at(source.cage, s->path)) < 0) {
+		lind_log("%s, which the record starts, is not here: %s", s->path, strerror((int)-source.fd));
+		living_end(125);
+	}
 	memset(head, 0, sizeof head);
 	read_at(&source, head, SCRIPT_HEAD, 0);
-	if (fingerprint(&source, head, now) || strcmp(now, print))
-		lind_die("%s has changed since the recording; a replay needs the programs as they were", s->path);
+	if (fingerprint(&source, head, now) || strcmp(now, print)) {
+		lind_log("%s has changed since the recording; a replay needs the programs as they were", s->path);
+		living_end(125);
+	}
 	close_it(&source);
 	result = start(c, s);
 	free(s);
