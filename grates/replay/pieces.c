@@ -9,11 +9,16 @@
 #include <sys/uio.h>
 #include "replay.h"
 
-#define PAGE 4096u
+#define PAGE     4096u
+#define MESSAGES 64 /* of one call, that are recorded */
 
 static void add(struct pieces *p, struct lind_arg at, uint64_t length)
 {
-	if (!at.value || !length || p->count == PIECES)
+	if (!at.value || !length)
+		return;
+	if (p->count == PIECES || length > RECORD_MOST / 2)
+		p->cut = true;
+	if (p->count == PIECES)
 		return;
 	if (length > RECORD_MOST / 2)
 		length = RECORD_MOST / 2;
@@ -54,7 +59,7 @@ static void add_messages(struct pieces *p, struct lind_arg at, uint64_t count)
 {
 	const uint32_t size = sizeof(struct message) + 4;
 
-	for (uint64_t i = 0; i < count && i < 64; i++) {
+	for (uint64_t i = 0; i < count && i < MESSAGES; i++) {
 		add_message(p, lind_at(at, i * size));
 		add(p, lind_at(at, i * size + sizeof(struct message)), 4);
 	}
@@ -175,7 +180,7 @@ bool writes_memory(const struct lind_syscall *row)
 void pieces_before(const struct lind_call *c, const struct lind_syscall *row, struct pieces *p)
 {
 	p->count = p->trimmed = 0;
-	p->trims = false;
+	p->trims = p->cut = false;
 	if (!row || special(c, p))
 		return;
 	for (int i = 0; i < row->count; i++) {
@@ -199,17 +204,21 @@ void pieces_before(const struct lind_call *c, const struct lind_syscall *row, st
 	}
 }
 
-/* The bytes that a call has read are as many as its result says. */
+/* The bytes that a call has read are as many as its result says. A call that gave more than the
+ * pieces hold was cut, not one that only had room for it. */
 void pieces_after(const struct lind_call *c, int64_t result, struct pieces *p)
 {
 	uint64_t left = result > 0 ? (uint64_t)result : 0;
 
-	(void)c;
 	for (size_t i = 0; p->trims && i < p->trimmed; i++) {
 		if (p->list[i].length > left)
 			p->list[i].length = (uint32_t)left;
 		left -= p->list[i].length;
 	}
+	if (result < 0 || (p->trims && !left))
+		p->cut = false;
+	if ((c->nr == SYS_recvmmsg || c->nr == SYS_sendmmsg) && result > MESSAGES)
+		p->cut = true;
 }
 
 /* A piece that reaches into what is not there is as long as what is there. */

@@ -70,10 +70,10 @@ static void add_texts(const struct lind_call *c, const struct lind_syscall *row,
 	}
 }
 
-/* The contents of a mapped file, since a replay has no file. */
-static void add_mapped(const struct lind_call *c, struct bytes *more)
+/* The contents of a mapped file, since a replay has no file. False if they are too many. */
+static bool add_mapped(const struct lind_call *c, struct bytes *more)
 {
-	const uint64_t length = c->args[1].value < RECORD_MOST / 2 ? c->args[1].value : RECORD_MOST / 2;
+	const uint64_t length = c->args[1].value;
 	uint64_t done = 0;
 
 	while (done < length) {
@@ -82,10 +82,13 @@ static void add_mapped(const struct lind_call *c, struct bytes *more)
 		    (struct lind_arg){ step, 0 }, (struct lind_arg){ c->args[5].value + done, 0 }, NONE, NONE);
 
 		if (n <= 0)
-			return;
+			return true;
 		more->used += (size_t)n;
 		done += (uint64_t)n;
+		if (done > RECORD_MOST / 2)
+			return false;
 	}
+	return true;
 }
 
 /* The number of processors is one: programs that start a thread for each start none. */
@@ -174,10 +177,12 @@ static int64_t with_more(struct client *client, const struct lind_call *c, struc
 		one_processor(c, r->result);
 	if (writes && r->result != -EFAULT) {
 		pieces_after(c, r->result, &pieces);
+		if (pieces.cut)
+			stop(client, "gets more by one call than a record can hold");
 		pieces_read(&pieces, &more);
 	}
-	if (c->nr == SYS_mmap && r->result > 0 && !(c->args[3].value & MAP_ANONYMOUS))
-		add_mapped(c, &more);
+	if (c->nr == SYS_mmap && r->result > 0 && !(c->args[3].value & MAP_ANONYMOUS) && !add_mapped(c, &more))
+		stop(client, "maps more of a file than a record can hold");
 	if (r->result == -EINTR && was_interrupted(c))
 		r->flags |= WAS_INTERRUPTED;
 	add(client, c, r, &more);

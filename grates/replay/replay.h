@@ -138,6 +138,7 @@ struct piece {
 struct pieces {
 	size_t count;
 	bool trims; /* the first pieces hold as many bytes as the result says */
+	bool cut; /* the call may write more than a record can hold */
 	size_t trimmed;
 	struct piece list[PIECES];
 };
