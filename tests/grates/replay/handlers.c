@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static volatile sig_atomic_t ticks, ended, nested;
+static volatile sig_atomic_t ticks, ended, nested, queued;
 
 static void on_alarm(int number)
 {
@@ -40,6 +40,29 @@ static void on_child(int number, siginfo_t *info, void *context)
 	printf("a child, %d\n", info->si_pid);
 	while (waitpid(-1, &status, WNOHANG) > 0)
 		ended++;
+}
+
+static void on_queued(int number)
+{
+	(void)number;
+	queued++;
+}
+
+/* Many handlers that make no call start when one call returns. */
+static void all_at_once(void)
+{
+	struct sigaction count = { .sa_handler = on_queued };
+	union sigval value = { 0 };
+	sigset_t chosen, before;
+
+	sigaction(SIGRTMIN, &count, NULL);
+	sigemptyset(&chosen);
+	sigaddset(&chosen, SIGRTMIN);
+	sigprocmask(SIG_BLOCK, &chosen, &before);
+	for (int i = 0; i < 300; i++)
+		sigqueue(getpid(), SIGRTMIN, value);
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	printf("%d queued\n", (int)queued);
 }
 
 static void every(int microseconds)
@@ -90,5 +113,6 @@ int main(void)
 	kill(pid, SIGTERM);
 	waitpid(pid, &status, 0);
 	printf("the last one by signal %d\n", WTERMSIG(status));
+	all_at_once();
 	return 0;
 }

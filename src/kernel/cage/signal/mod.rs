@@ -130,8 +130,8 @@ pub(crate) struct Planned {
     pub mask: u64,
 }
 
-/// The most signals that wait so: one that has room for each signal twice.
-const MOST_PLANNED: usize = 128;
+/// The most signals that wait so: all that RLIMIT_SIGPENDING lets wait, and each signal once more.
+const MOST_PLANNED: usize = 8192 + 64;
 
 /// The signal state of a cage, under `Cage::signals`.
 pub(crate) struct Signals {
