@@ -65,6 +65,9 @@ impl Head {
     /// # Errors
     /// When it exists or cannot be made.
     pub fn write(&self, path: &Path) -> Result<()> {
+        // A record that cannot begin leaves no file.
+        let text = serde_json::to_vec(self).context("a path is not UTF-8, which records cannot hold")?;
+        let length = u32::try_from(text.len()).ok().filter(|length| *length <= MOST).context("too many mounts")?;
         let mut new = OpenOptions::new();
         let mut file = new.write(true).create_new(true).mode(0o600).open(path).map_err(|error| match error.kind() {
             std::io::ErrorKind::AlreadyExists => {
@@ -72,8 +75,6 @@ impl Head {
             }
             _ => error.into(),
         })?;
-        let text = serde_json::to_vec(self)?;
-        let length = u32::try_from(text.len()).ok().filter(|length| *length <= MOST).context("too many mounts")?;
         let words = [length, sum(&text)].map(u32::to_le_bytes);
         Ok(file.write_all(&[MAGIC, words.as_flattened(), &text].concat())?)
     }
