@@ -214,6 +214,15 @@ static void write_again(
 	bytes_free(&all);
 }
 
+static void end_by_signal(struct client *client, const struct record *r)
+{
+	if (client->ending)
+		return;
+	client->ending = true;
+	if (steer(client->cage, STEER_END, NULL, (uint64_t)(r->result & 127), 0))
+		differs(client, NULL, r, "the record has a signal that there is not");
+}
+
 /* Prepares what the record has before the next call. */
 static void follow(struct client *client)
 {
@@ -225,10 +234,8 @@ static void follow(struct client *client)
 			log_add(client->again, r, NULL);
 		read_take(client);
 	}
-	if (r && r->nr == NR_END && !comes_by_itself(r->result) && !client->ending) {
-		client->ending = true;
-		steer(client->cage, STEER_END, NULL, (uint64_t)(r->result & 127), 0);
-	}
+	if (r && r->nr == NR_END && !comes_by_itself(r->result))
+		end_by_signal(client, r);
 }
 
 static void check(struct client *client, const struct lind_call *c, const struct record *r)
@@ -380,10 +387,9 @@ int64_t on_again(const struct lind_call *given)
 	watch_progress();
 	if (!(r = read_next(log, client)))
 		return no_more(client, c);
-	if (r->nr == NR_END && client->ending)
-		return -EINTR;
-	if (r->nr == NR_END && !comes_by_itself(r->result)) {
-		follow(client);
+	/* A program with a fault makes no call: the signal was sent, as abort(3) does. */
+	if (r->nr == NR_END && r->result & 127) {
+		end_by_signal(client, r);
 		return -EINTR;
 	}
 	if (r->number >= stops_before)

@@ -113,6 +113,10 @@ int main(void)
 	kill(pid, SIGTERM);
 	waitpid(pid, &status, 0);
 	printf("the last one by signal %d\n", WTERMSIG(status));
+	if (!(pid = fork()))
+		abort();
+	waitpid(pid, &status, 0);
+	printf("aborted by signal %d\n", WTERMSIG(status));
 	all_at_once();
 	return 0;
 }
