@@ -285,8 +285,13 @@ static int64_t map_again(
 
 static int64_t birth_again(struct client *client, const struct lind_call *c, const struct record *r)
 {
-	int64_t result = steer(client->cage, STEER_CHILD, NULL, (uint64_t)r->result, 0);
+	const uint64_t thread = 0x10000; /* CLONE_THREAD */
+	int64_t result;
 
+	/* A recording ends before it. */
+	if (c->args[0].value & thread)
+		differs(client, c, r, "no record has threads");
+	result = steer(client->cage, STEER_CHILD, NULL, (uint64_t)r->result, 0);
 	if (result)
 		differs(client, c, r, "no process can have the id of the record");
 	return lind_forward(c);

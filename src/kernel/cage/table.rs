@@ -1,6 +1,7 @@
 //! The cages that exist, by id.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::{Arc, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use lind_abi::layout::Timespec;
@@ -33,15 +34,21 @@ impl CageTable {
     /// Adds a cage.
     ///
     /// # Errors
-    /// EAGAIN if `limit` cages exist.
+    /// EAGAIN if `limit` cages exist; EEXIST if one has its id, which the record of a replay has
+    /// chosen.
     pub(super) fn insert(&self, cage: Arc<Cage>, limit: u64) -> Result<()> {
         let born = clock::gettime(libc::CLOCK_BOOTTIME).unwrap_or_default();
         let mut cages = self.write();
         if cages.len() as u64 >= limit {
             return Err(Errno::EAGAIN);
         }
-        cages.insert(cage.id, (cage, born));
-        Ok(())
+        match cages.entry(cage.id) {
+            Entry::Occupied(_) => Err(Errno::EEXIST),
+            Entry::Vacant(free) => {
+                free.insert((cage, born));
+                Ok(())
+            }
+        }
     }
 
     pub(super) fn remove(&self, id: CageId) {
@@ -69,5 +76,21 @@ impl CageTable {
 
     fn write(&self) -> RwLockWriteGuard<'_, ById> {
         unpoisoned(self.cages.write())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::root::Walls;
+    use crate::testing::in_world;
+
+    #[test]
+    fn no_two_cages_have_an_id() {
+        in_world(Walls::Openat2, |w| {
+            let again = Arc::clone(&w.thread.cage);
+            assert_eq!(w.kernel.cages.insert(again, u64::MAX), Err(Errno::EEXIST));
+            assert!(w.kernel.cages.get(w.thread.cage.id).is_some());
+        });
     }
 }
