@@ -160,6 +160,43 @@ static int whole_path(uint64_t cage, char path[PATH_ROOM])
 	return 0;
 }
 
+/* A whole path without empty names, `.` and `..`. */
+static void without_dots(const char *path, char to[PATH_ROOM])
+{
+	size_t used = 0;
+
+	while (*(path += strspn(path, "/"))) {
+		const size_t length = strcspn(path, "/");
+
+		if (length == 2 && !memcmp(path, "..", 2))
+			while (used && to[--used] != '/')
+				;
+		else if (length != 1 || *path != '.') {
+			to[used++] = '/';
+			memcpy(to + used, path, length);
+			used += length;
+		}
+		path += length;
+	}
+	strcpy(to + used, used ? "" : "/");
+}
+
+/* The directories that a path leaves again are not there in a replay. It keeps them where a link
+ * makes the shorter path lead elsewhere. */
+static void shorten(const struct source *s, char path[PATH_ROOM])
+{
+	char shorter[PATH_ROOM];
+	struct source found = { .cage = s->cage };
+	struct stat one = { 0 }, other = { 0 };
+
+	without_dots(path, shorter);
+	if ((found.fd = open_at(s->cage, shorter)) < 0)
+		return;
+	if (!stat_of(s, &one) && !stat_of(&found, &other) && one.st_dev == other.st_dev && one.st_ino == other.st_ino)
+		strcpy(path, shorter);
+	close_it(&found);
+}
+
 /* Programs that the record names already. */
 static struct bytes named;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -232,6 +269,8 @@ static int look(uint64_t cage, struct started *s, char head[SCRIPT_HEAD + 1], ch
 	memset(head, 0, SCRIPT_HEAD + 1);
 	n = read_at(&source, head, SCRIPT_HEAD, 0);
 	r = n < 0 ? (int)n : lind_is_script_(head) ? 1 : fingerprint(&source, head, print);
+	if (!r)
+		shorten(&source, s->path);
 	close_it(&source);
 	return r;
 }

@@ -8,7 +8,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{BufReader, Read, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use flate2::Crc;
@@ -147,6 +147,10 @@ impl Record {
         for guest in programs.iter().map(|program| path_of(program)).chain(first.iter().flat_map(|path| spelled(path)))
         {
             let guest: PathBuf = guest.components().collect();
+            if guest.components().any(|part| part == Component::ParentDir) {
+                // It cannot be mounted there. The replay says that it is missing, if it gets there.
+                continue;
+            }
             if let Some(host) = head.file_at(&guest).filter(|_| found.iter().all(|(_, known)| *known != guest)) {
                 found.push((host, guest));
             }
