@@ -131,8 +131,8 @@ static JSValue udp_group(ARGS)
 	return handle ? JS_NewInt32(ctx, status) : JS_EXCEPTION;
 }
 
-// udp_buffer(handle, whether to receive, size): the size of the system's buffer, which is set unless
-// it is 0; or an errno.
+// udp_buffer(handle, whether to receive, size): the size of the system's buffer, which is set
+// unless it is 0; or an errno.
 static JSValue udp_buffer(ARGS)
 {
 	struct handle *handle = handle_of(ctx, argv[0]);
