@@ -1,7 +1,7 @@
 /*
  * The imfs grate's filesystem called as functions: what a read costs when nothing leads to it.
  * links: ../../grates/lib/memfs/{attr,data,dir,fds,fifo,file,locks}.c
- * links: ../../grates/lib/memfs/{magic,names,node,path,watch,xattr}.c
+ * links: ../../grates/lib/memfs/{magic,names,node,passes,path,watch,xattr}.c
  */
 #include "bench.h"
 #include "../../grates/lib/memfs/imfs_core.h"
