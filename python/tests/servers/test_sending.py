@@ -79,7 +79,7 @@ def test_standard_input_and_output_may_be_anything(kind: str, tmp_path: Path, pr
     if kind == "one socket":
         ours, theirs = socket.socketpair()
         with ours, theirs:
-            server = subprocess.Popen(SERVER, stdin=theirs, stdout=theirs)
+            server = subprocess.Popen(SERVER, stdin=theirs.fileno(), stdout=theirs.fileno())
             theirs.close()
             ours.settimeout(120)
             ours.sendall(request.encode())
