@@ -18,6 +18,7 @@ use lind_kernel::text::shown;
 use crate::cli::overlay::Overlay;
 use crate::failure::{self, FAILED, Failure};
 use crate::plan::state::{self, State};
+use crate::private;
 use crate::sandbox;
 pub use verb::Verb;
 
@@ -141,7 +142,9 @@ fn belongs(state: &State) -> Result<Belongs, Failure> {
     let mut words = tool("lower", state);
     words.extend(["--".into(), ".".into()]);
     let own = std::env::current_exe().context("cannot find the file of lind-boot itself (mount /proc)")?;
-    let said = Command::new(own).args(words).stdin(Stdio::null()).stderr(Stdio::inherit()).output();
+    // The grate needs no other program.
+    let root = private::empty()?;
+    let said = Command::new(own).arg("--root").arg(root).args(words).stdin(Stdio::null()).stderr(Stdio::inherit()).output();
     let said = said.map_err(anyhow::Error::from)?;
     if !said.status.success() {
         return Err(Failure::said());
