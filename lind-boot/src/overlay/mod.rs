@@ -144,7 +144,8 @@ fn belongs(state: &State) -> Result<Belongs, Failure> {
     let own = std::env::current_exe().context("cannot find the file of lind-boot itself (mount /proc)")?;
     // The grate needs no other program.
     let root = private::empty()?;
-    let said = Command::new(own).arg("--root").arg(root).args(words).stdin(Stdio::null()).stderr(Stdio::inherit()).output();
+    let said =
+        Command::new(own).arg("--root").arg(root).args(words).stdin(Stdio::null()).stderr(Stdio::inherit()).output();
     let said = said.map_err(anyhow::Error::from)?;
     if !said.status.success() {
         return Err(Failure::said());
