@@ -3,7 +3,7 @@
 (func $main (local $nr i32)
 	(local.set $nr (i32.const 470))
 	(loop $next
-		(if (i32.or (i32.lt_u (local.get $nr) (i32.const 1001)) (i32.gt_u (local.get $nr) (i32.const 1015))) (then
+		(if (i32.or (i32.lt_u (local.get $nr) (i32.const 1001)) (i32.gt_u (local.get $nr) (i32.const 1017))) (then
 			(call $want (i64.const -38) (call $all_ones (local.get $nr)))))
 		(local.set $nr (i32.add (local.get $nr) (i32.const 1)))
 		(br_if $next (i32.lt_u (local.get $nr) (i32.const 5000))))
